@@ -320,8 +320,10 @@ public struct ServeOptions: Sendable {
     public var createsStore = false
     /// Records the server, so that `RunningServer.all()` finds it in every process of this user.
     public var isRecorded = false
-    /// Adds a bar to pages that shows their date and links to the portal. It can be switched off in the portal.
-    public var hasBar = false
+    /// Adds a bar to pages that browsers open, which shows their date and links to the portal. True: unless it was switched
+    /// off in the portal. False: not until it is switched on there while the server runs. Nil: only if it was switched on. A
+    /// server that other machines can reach adds none.
+    public var hasBar: Bool?
     /// Whether to record when responses were served.
     var recordsUses = true
     /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached

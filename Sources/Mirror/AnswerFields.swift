@@ -302,7 +302,7 @@ extension StoredBody {
             layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a is sufficient to distinguish the few types and renderings of one body.
         let steady = steadySince.map { "\n\($0)" } ?? ""
-        let bar = layout.bar == .here ? "\nbar" : ""
+        let bar = layout.hasBar ? "\nbar" : ""
         let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(rootPart)\(steady)\(bar)".utf8
             .reduce(
                 0x811c_9dc5 as UInt32

@@ -227,7 +227,7 @@ extension HTTPFields {
         let cookies = all("Cookie").joined(separator: "; ").split(separator: ";").map {
             $0.drop { $0 == " " }
         }
-        let kept = cookies.filter { !PortalGuard.isSession(cookie: $0.prefix { $0 != "=" }) }
+        let kept = cookies.filter { !PortalGuard.isPortal(cookie: $0.prefix { $0 != "=" }) }
         guard kept.count < cookies.count else { return }
         remove("Cookie")
         if !kept.isEmpty { append("Cookie", kept.joined(separator: "; ")) }

@@ -87,7 +87,7 @@ final class MirrorExchange {
     private var seenLayout: OriginLayout {
         var layout = context.layout.forClient(request.authority, target: request.targetText)
         if let bar = context.services?.bar, bar.isOn, layout.portal != nil {
-            layout.bar = fields.fetchDestination == "document" ? .here : .elsewhere
+            layout.hasBar = fields.fetchDestination == "document"
         }
         return layout
     }
@@ -233,7 +233,7 @@ final class MirrorExchange {
         let isForWorker =
             context.layout.sharesOrigin
             && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
-        if !isTransparent, !isForWorker,
+        if !isTransparent, !isForWorker, !layout.hasBar,
             let known = context.tier.value(for: request.host.span, request.target.span, now: view.time),
             known.isCurrent
         {

@@ -100,7 +100,8 @@ final class MirrorResponder: Responder {
     /// requests need nothing else, so they get no `MirrorExchange`.
     private func memoryAnswer(for request: Request) -> Answer? {
         guard context.sharesMemoryAnswers, request.head.method != .other, !request.isCrossOrigin,
-            !context.canBeBesideRoot(request), !context.canHaveEarlierState(request), let view = try? view()
+            !context.canBeBesideRoot(request), !context.canHaveEarlierState(request),
+            !context.canHaveBar(request), let view = try? view()
         else { return nil }
         let known = context.tier.value(for: request.host.span, request.target.span, now: view.time)
         return known?.isCurrent == true ? known : nil
@@ -390,6 +391,13 @@ struct MirrorContext: Sendable {
         guard let rootHistory, request.head.fetchSite != nil else { return false }
         let authority = request.authority
         return names.isLocalRoot(authority) && !rootHistory.isCurrent(at: authority)
+    }
+
+    /// Whether the answer may have the portal's bar, which no answer in memory has. Browsers send both fields, and other
+    /// programs neither.
+    func canHaveBar(_ request: Request) -> Bool {
+        guard request.head.fetchSite != nil, services?.bar.isOn == true else { return false }
+        return request.fields.fetchDestination == "document"
     }
 
     /// The machine's host name, also as mDNS name (RFC 6762).

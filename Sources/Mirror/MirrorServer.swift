@@ -79,7 +79,11 @@ package final class MirrorServer: Sendable {
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
-            let bar = BarSwitch(isOn: options.hasBar || !options.isReadOnly && folder.hasPortalBar) { isOn in
+            // Other machines could not follow the links of the bar.
+            let showsBar =
+                options.address.isLoopback && options.hasBar != false
+                && folder.showsPortalBar ?? options.hasBar ?? false
+            let bar = BarSwitch(isOn: showsBar) { isOn in
                 tier.advance()
                 // If it cannot be saved, it applies until the server stops.
                 try? folder.storePortalBar(isOn)
@@ -375,8 +379,9 @@ package struct MirrorOptions: Sendable {
     package var isScheduled: @Sendable () -> Bool = { false }
     /// Whether `work` can install a timer that does.
     package var canInstallTimer = false
-    /// Whether pages have a bar. It can be switched off in the portal.
-    package var hasBar = false
+    /// Whether pages have a bar until it is switched on or off in the portal, which lasts. False: they have none until it is
+    /// switched on while the server runs. Nil: as it was switched last, at first off.
+    package var hasBar: Bool?
     /// Whether to record when responses were served. A check by a browser is no use of a page.
     package var recordsUses = true
     /// The TLS configuration; nil for plain http.

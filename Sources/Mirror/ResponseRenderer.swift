@@ -57,7 +57,7 @@ final class ResponseRenderer {
         isAnyWorker = FetchUse(requestFields).isWorker
         isStyle = requestFields["Sec-Fetch-Dest"] == "style"
         language = PortalLanguage(
-            accepting: layout.bar == .here ? requestFields.joinedValues("Accept-Language") : nil)
+            accepting: layout.hasBar ? requestFields.joinedValues("Accept-Language") : nil)
         fields = finder.fields
     }
 
@@ -71,6 +71,8 @@ final class ResponseRenderer {
         _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
+        // Such an answer has other header fields, and a document has the bar.
+        if layout.hasBar { dependsOnUse = true }
         callbackAlias = copy.callbackAlias
         var copy = copy
         // A page with other messages or none has the same validators.
@@ -106,7 +108,7 @@ final class ResponseRenderer {
         let terms = dictionaryTerms(of: copy, body, isBundle: false)
         // Nothing in the body changes: it is sent from its file without being read.
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !hasPrefix(copy.url), !canHaveBar(format), !format.isPlaylist
+            !hasPrefix(copy.url), !hasBar(format), !format.isPlaylist
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -407,9 +409,8 @@ final class ResponseRenderer {
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
         var changes = try renditionChanges(of: source, table, url, format)
-        if canHaveBar(format) { dependsOnUse = true }
         // The policy of a page with a notice allows no scripts.
-        var lacksBar = canHaveBar(format) && layout.bar == .here && notice.isEmpty
+        var lacksBar = hasBar(format) && notice.isEmpty
         let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
         for mark in table.marks {
             switch mark.kind {
@@ -454,7 +455,7 @@ final class ResponseRenderer {
         }.map { Patch.Change($0, []) }
     }
 
-    private func canHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
+    private func hasBar(_ format: BodyFormat) -> Bool { format == .html && layout.hasBar }
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
 

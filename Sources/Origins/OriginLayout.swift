@@ -36,12 +36,13 @@ package struct OriginLayout: Sendable {
     package var names: OriginNames { shared.names }
     /// The header fields of every response of the mirror.
     package var commonFields: [(name: String, value: String)] {
-        bar == .here ? shared.barFields : shared.plainFields
+        hasBar ? shared.barFields : shared.plainFields
     }
     /// The sources of a content security policy that match the portal and all pages that it links to. The portal redirects
     /// some of its forms to mirrored pages, and browsers apply `form-action` to the redirect, too.
     package var portalFormSources: String { shared.portalFormSources }
-    package var bar = BarPresence.off
+    /// Whether the answer is for a window, and a document has the portal's bar.
+    package var hasBar = false
     /// Whether other machines can reach the server. The portal then requires its password.
     package let isExposed: Bool
     /// Whether responses that were fetched with credentials are never served.
@@ -484,14 +485,4 @@ package struct PageSeals: Sendable {
         let bytes = secret + Array(origin.utf8)
         return String(DigestStream.digest(.sha256, of: bytes.span).hex.prefix(32))
     }
-}
-
-/// Whether an answer contains the portal's bar on top of a mirrored page.
-package enum BarPresence: Equatable, Sendable {
-    /// The bar is switched off.
-    case off
-    /// Other requests for the same URL get a bar.
-    case elsewhere
-    /// The request is for a window, so its answer has a bar.
-    case here
 }

@@ -187,6 +187,8 @@ package struct PortalLinks {
     /// The document in the bar of a mirrored page.
     package static let barFrame = OriginLayout.barFrame
 
+    /// Stores the language in the field `to`, and redirects to the path in the field `back`.
+    static let language = "/-/language"
     static let importForm = "/-/import"
     /// The form that saves one page.
     package static let add = "/-/add"
@@ -215,6 +217,14 @@ package struct PortalLinks {
     /// - Parameter snapshot: the id of the snapshot that the page is from; nil for the live one.
     static func barDocument(of url: String, snapshot: Int64?) -> String {
         path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
+    }
+
+    /// The path that switches the bar off.
+    static let barOff = "/-/bar/off"
+
+    /// The address that switches the bar off and returns to the page; see `barDocument(of:snapshot:)`.
+    static func barOff(of url: String, snapshot: Int64?) -> String {
+        path(barOff, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 
     package func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }

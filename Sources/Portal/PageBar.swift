@@ -4,7 +4,7 @@ internal import Store
 internal import Synchronization
 package import Web
 
-/// The setting whether mirrored pages have a bar. Off by default. It is thread-safe: all server threads share it.
+/// The setting whether mirrored pages have a bar. It is thread-safe: all server threads share it.
 package final class BarSwitch: Sendable {
     private let flag: Atomic<Bool>
     private let didChange: @Sendable (_ isOn: Bool) -> Void
@@ -88,22 +88,31 @@ package enum PageBar {
 }
 
 /// The document in the frame of the bar: the date of the copy, its other snapshots, a search field and links to the
-/// portal. It contains no scripts and no commands, since every mirrored page may frame it.
+/// portal. It contains no scripts and no token, since every mirrored page may frame it: a page can trick its reader into
+/// a click, but the only thing that a click changes is that the bar is switched off.
 struct BarFrame {
     /// The original URL of the page, without its fragment.
     let href: String
     /// When the shown response was fetched; nil if nothing is stored.
     private(set) var fetched: Int64?
+    /// The address of the live response, and when it was fetched; nil if it is the shown one.
+    private(set) var latest: (address: String, fetched: Int64)?
     /// The address of the page in the complete snapshot before the shown one; nil if there is none.
     private(set) var earlier: String?
     /// The address of the page in the next complete snapshot; nil if the live one is shown.
     private(set) var later: String?
+    /// The address that switches the bar off and returns to the page; nil if the visitor may not do that.
+    private let turnOff: String?
 
-    /// - Parameter snapshot: the earlier snapshot that is shown; nil for the live one.
+    /// - Parameters:
+    ///   - snapshot: the earlier snapshot that is shown; nil for the live one.
+    ///   - canTurnOff: whether the visitor may switch the bar off.
     init(
-        _ url: WebURL, in snapshot: Int64?, _ layout: OriginLayout, _ sites: [Site], _ reader: StoreReader
+        _ url: WebURL, in snapshot: Int64?, canTurnOff: Bool, _ layout: OriginLayout, _ sites: [Site],
+        _ reader: StoreReader
     ) throws(StoreError) {
         href = url.key.href
+        turnOff = canTurnOff ? PortalLinks.barOff(of: url.href, snapshot: snapshot) : nil
         let rows = try reader.versions(of: href).filter { $0.response.request == .get }
         let current = rows.first(where: \.isVisible)
         var shown = current
@@ -133,6 +142,7 @@ struct BarFrame {
         let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
         earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
         guard snapshot != nil, at < now else { return }
+        latest = layout.address(of: url).map { ($0, current.response.fetched) }
         let next = complete.last { $0 > at } ?? now
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
     }
@@ -167,16 +177,23 @@ struct BarFrame {
         }
         html.element("span", ["class": "when"]) { html in
             if let fetched {
-                html.say(.barFrom)
-                html.moment(fetched)
+                html.element("strong", say: latest == nil ? .barLatest : .barOlder)
+                html.text(" ")
+                writeMoment(fetched, to: &html)
+                if let latest {
+                    html.element("span", ["class": "wide"]) { html in
+                        html.say(.barLatestIs)
+                        html.link(latest.address) { writeMoment(latest.fetched, to: &$0) }
+                    }
+                }
             } else {
                 html.say(.notStoredBadge)
             }
         }
         if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
         if let later { html.link(later, ["rel": "next"], say: .barLater) }
-        html.link(links.details(href), say: .barHistory)
-        html.link(PortalLinks.search, ["class": "narrow"], say: .search)
+        html.link(links.details(href), ["class": "more"], say: .barHistory)
+        html.link(PortalLinks.search, ["class": "narrow more"], say: .search)
         html.element("form", ["action": PortalLinks.search, "role": "search"]) { html in
             html.void(
                 "input",
@@ -184,6 +201,17 @@ struct BarFrame {
                     "name": "q", "type": "search", "aria-label": html.words(.searchStoredPages),
                     "placeholder": html.words(.search), "autocomplete": "off",
                 ])
+        }
+        if let turnOff { html.link(turnOff, ["class": "off", "rel": "nofollow"], say: .barTurnOff) }
+    }
+
+    /// Writes a date and its time of day, which a narrow window hides.
+    private func writeMoment(_ seconds: Int64, to html: inout HTMLWriter) {
+        let moment = html.language.moment(seconds)
+        let day = moment.prefix { $0 != "," && (html.language != .chinese || $0 != " ") }
+        html.element("time", ["datetime": Wording.date(seconds)]) { html in
+            html.text(String(day))
+            html.element("span", ["class": "hour"], text: String(moment[day.endIndex...]))
         }
     }
 
@@ -201,16 +229,19 @@ struct BarFrame {
         a { color: #1f6a49; padding: 10px 2px; }
         .brand { display: inline-flex; align-items: center; gap: 6px; font-weight: 700; color: inherit; text-decoration: none; }
         .when { color: #5d594f; overflow: hidden; text-overflow: ellipsis; }
+        .when strong { color: #2b2a27; }
+        .off { flex: none; }
         form { margin: 0 0 0 auto; }
         input { font: inherit; height: 30px; width: 12rem; box-sizing: border-box; padding: 0 8px; border: 1px solid #8a8474;
           border-radius: 6px; background: #fff; color: inherit; }
         a:focus-visible, input:focus-visible { outline: 2px solid #2f7d5b; outline-offset: -2px; }
         .narrow { display: none; }
-        @media (max-width: 50rem) { form { display: none; } .narrow { display: inline; } nav { gap: 4px 10px; } }
-        @media (max-width: 30rem) { .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
+        @media (max-width: 50rem) { form { display: none; } .narrow { display: inline; } .wide { display: none; }
+          nav { gap: 4px 10px; } .off { margin-left: auto; } }
+        @media (max-width: 36rem) { .hour, .more { display: none; } .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
         @media (prefers-color-scheme: dark) {
           body { background: #1f1e1b; color: #ece8de; border-color: #4a473f; }
-          a { color: #8fd0b0; } .when { color: #b8b2a4; } input { background: #2a2925; border-color: #8a8474; }
+          a { color: #8fd0b0; } .when { color: #b8b2a4; } .when strong { color: #ece8de; } input { background: #2a2925; border-color: #8a8474; }
         }
 
         """

@@ -52,8 +52,8 @@ package struct Portal {
 
     /// Answers a GET request.
     ///
-    /// Style sheets, scripts and icons need no login, because the login page itself loads them. Every other answer
-    /// follows the login check.
+    /// Style sheets, scripts, icons and the language need no login, because the login page itself uses them. Every other
+    /// answer follows the login check.
     ///
     /// - Parameters:
     ///   - target: the path and query of the request.
@@ -63,6 +63,7 @@ package struct Portal {
         _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
     ) throws(StoreError) -> Answer {
         if let file = staticFile(target) { return file }
+        if let answer = setLanguage(PortalRequest(target: target), visitor) { return answer }
         let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
         if let loginPage = loginPage(for: visitor) {
             // Programs that collect metrics cannot use a login form.
@@ -76,6 +77,7 @@ package struct Portal {
         if let address = address(pastedInto: target) { return .redirect(to: address, fields: securityFields) }
         let request = PortalRequest(target: target)
         try cache.update(from: reader)
+        if request.path == PortalLinks.barOff, let answer = turnOffBar(request, visitor) { return answer }
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
         if let screenshot = try screenshot(request, reader) { return screenshot }
@@ -310,7 +312,9 @@ package struct Portal {
         guard services?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
             return html(NotFoundPage(target: request.path), request.path, visitor)
         }
-        let frame = try BarFrame(url, in: request.number("snapshot"), layout, cache.sites(reader), reader)
+        let frame = try BarFrame(
+            url, in: request.number("snapshot"), canTurnOff: hasFullAccess(visitor), layout,
+            cache.sites(reader), reader)
         let port = layout.port
         let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
             "\(layout.scheme)://\($0):\(port)"
@@ -328,6 +332,39 @@ package struct Portal {
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
             body: frame.html(visitor.language), sharing: .portalBar)
+    }
+
+    /// Stores the language that the user chose in the footer; nil for other requests. A page elsewhere cannot choose it.
+    private func setLanguage(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
+        guard request.path == PortalLinks.language,
+            let language = request["to"].flatMap(PortalLanguage.init(rawValue:))
+        else { return nil }
+        let isChosen = [nil, "same-origin", "none"].contains(visitor.fetchSite)
+        let cookie = language.cookie + (layout.scheme == "https" ? "; Secure" : "")
+        return .redirect(
+            to: Self.returnPath(request["back"]),
+            fields: [("Cache-Control", "no-store")] + (isChosen ? [("Set-Cookie", cookie)] : [])
+                + securityFields)
+    }
+
+    private func hasFullAccess(_ visitor: PortalVisitor) -> Bool {
+        switch services?.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
+        case .full: true
+        case .readOnly, .loginRequired, .denied, nil: false
+        }
+    }
+
+    /// Switches the bar off by the link in its frame, and redirects to the page. Nil if the request is not from the frame, or
+    /// the visitor may not do that. Only pages of the portal have its origin, so no other page can link here.
+    private func turnOffBar(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
+        guard let services, visitor.fetchSite == "same-origin", hasFullAccess(visitor),
+            let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP
+        else { return nil }
+        services.bar.turn(on: false)
+        let snapshot = request.number("snapshot")
+        let address = snapshot.flatMap { layout.address(of: url, in: $0) } ?? layout.address(of: url)
+        return .redirect(
+            to: address ?? links.home, fields: [("Cache-Control", "no-store")] + securityFields)
     }
 
     /// Returns the file that a job made. Nil for other requests, if there is no file, or if the visitor may not see the

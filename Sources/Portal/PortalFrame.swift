@@ -106,7 +106,7 @@ enum PortalFrame {
     }
 
     /// Writes the outcome of the command that led to this page, with a button to stop it.
-    private static func writeNotice(
+    static func writeNotice(
         _ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         html.element(
@@ -153,6 +153,20 @@ enum PortalFrame {
                 html.say(.footer)
                 html.link(context.jsonAddress, ["type": "application/json"], say: .asJSON)
                 html.say(.fullStop)
+            }
+            html.element("p") { html in
+                html.say(.language)
+                for language in PortalLanguage.allCases {
+                    html.text(" ")
+                    let address = PortalLinks.path(
+                        PortalLinks.language, [("to", language.rawValue), ("back", context.address)])
+                    html.link(
+                        address,
+                        [
+                            "lang": language.tag, "hreflang": language.tag, "rel": "nofollow",
+                            "aria-current": language == html.language ? "true" : nil,
+                        ], text: language.ownName)
+                }
             }
             if context.hasSession, let token = context.token {
                 html.element("form", ["class": "order", "method": "post", "action": PortalLinks.logout]) {

@@ -189,6 +189,7 @@ package struct PortalVisitor: Equatable, Sendable {
     var bearerToken: String?
     /// The value of `Accept`.
     package var accept: String?
+    /// The language that the user chose in the portal, else the one that the browser prefers.
     package var language = PortalLanguage.english
     /// The address of the client; nil if unknown.
     package var client: LoginClient?
@@ -205,18 +206,23 @@ package struct PortalVisitor: Equatable, Sendable {
     package init(_ fields: HTTPFields, authority: String, port: UInt16, client: LoginClient? = nil) {
         (self.authority, self.client) = (authority, client)
         (origin, fetchSite, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
-        language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
         let scheme = "Bearer "
         bearerToken = fields["Authorization"].flatMap {
             $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
         }
         isForwarded = fields.list.contains { Self.isAddedByProxies($0.name) }
-        let name = Self.cookieName(port: port)
-        session = fields.joinedValues("Cookie").flatMap { text in
-            text.utf8.split(separator: UInt8(ascii: ";")).lazy
-                .map { String(decoding: $0.drop { $0 == 0x20 }, as: UTF8.self) }
-                .first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+        let cookies = fields.joinedValues("Cookie")
+        func cookie(_ name: String) -> String? {
+            cookies.flatMap { text in
+                text.utf8.split(separator: UInt8(ascii: ";")).lazy
+                    .map { String(decoding: $0.drop { $0 == 0x20 }, as: UTF8.self) }
+                    .first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+            }
         }
+        session = cookie(Self.cookieName(port: port))
+        language =
+            cookie(PortalLanguage.cookieName).flatMap(PortalLanguage.init(rawValue:))
+            ?? PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
     }
 
     /// Whether proxies add this field to requests that they forward.
@@ -281,8 +287,10 @@ struct PortalSessions {
 }
 
 extension PortalGuard {
-    /// Whether this is the name of a portal's session cookie, on any port. Such cookies are never sent to an origin.
-    package static func isSession(cookie name: some StringProtocol) -> Bool {
-        name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
+    /// Whether this is the name of a portal's cookie: of its language, or of a session on any port. Such cookies are never
+    /// sent to an origin.
+    package static func isPortal(cookie name: some StringProtocol) -> Bool {
+        name == PortalLanguage.cookieName
+            || name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
     }
 }

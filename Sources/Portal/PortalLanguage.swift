@@ -29,6 +29,22 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
         self = best?.language ?? .english
     }
 
+    /// The name of the language in the language itself.
+    var ownName: String {
+        switch self {
+        case .english: "English"
+        case .chinese: "中文"
+        case .german: "Deutsch"
+        }
+    }
+
+    /// The cookie with the language that the user chose in the portal.
+    static let cookieName = "larder-language"
+
+    /// The value of `Set-Cookie` that stores the language for 400 days, the maximum of browsers. Browsers send the cookie also
+    /// when a mirrored page links to the portal.
+    var cookie: String { "\(Self.cookieName)=\(rawValue); Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax" }
+
     /// The value of the `lang` attribute. For Chinese it names the script, by which browsers choose the font.
     package var tag: String {
         switch self {

@@ -14,6 +14,7 @@ extension Sentence {
         case .footer: "服务器仅为您启动或安排的操作访问网络。供程序读取："
         case .asJSON: "本页的 JSON 版本"
         case .allSites: "所有站点"
+        case .language: "语言："
         case .logout: "退出登录"
         case .fullStop: "。"
 
@@ -110,7 +111,7 @@ extension Sentence {
         case .stateInterrupted: "已中断（服务器已停止）"
 
         // Buttons
-        case .doPrefetch: "预取"
+        case .doPrefetch: "下载"
         case .doUpdateAll: "更新所有站点"
         case .doUpdate: "更新"
         case .doFetch: "立即获取"
@@ -128,6 +129,8 @@ extension Sentence {
         case .doSaveSettings: "保存"
         case .doStop: "停止"
         case .doCancel: "取消"
+        case .doRetryAll: "全部重试"
+        case .doTryHTTP: "改用 http:// 重试"
         case .doRetry: "重试"
         case .doExport: "导出"
         case .doImport: "导入"
@@ -154,6 +157,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "%1 个网页和 %2 个资源，下载 %3，总用时 %4"
+        case .endedBroken: "源站上不存在：%1 项"
         case .endedFailed: "获取失败：%1 项"
         case .endedNotPublished: "新快照未启用，当前快照保持不变。"
         case .endedInterrupted: "已停止。已完成的部分会保留，重试即可继续。"
@@ -245,6 +249,9 @@ extension Sentence {
         case .everyDay: "每天"
         case .everyWeek: "每周"
         case .everyOther: "每 %1"
+        case .cardFetched: "获取于 "
+        case .cardChecked: "检查于 "
+        case .cardNextUpdate: "下次更新："
         case .nextUpdate: "下次更新"
         case .nothingRunsSchedule: "没有程序执行自动更新：此服务器不更新站点，也没有安装定时器。"
         case .installTimerHint: "定时器每 15 分钟更新到期的站点，即使没有服务器在运行。"
@@ -438,6 +445,7 @@ extension Sentence {
         case .siteNeverPrefetched: " 尚未预取。"
         case .brokenOnLiveSite: "源站上已失效"
         case .failed: "获取失败"
+        case .notFetchedHint: "未获取的是此站点的选项排除的链接，例如超出链接深度的链接："
         case .notFetched: "未获取"
         case .notCheckedYet: "尚未检查"
 
@@ -549,6 +557,7 @@ extension Sentence {
         case .checkedFromStart: "从起始页沿链接检查了 %1。"
         case .nothingMissing: "页面所需的内容均已存储。"
         case .nothingMissingSoFar: "目前没有发现缺失。"
+        case .serverUnavailable: "服务器当时无法响应（%1），请稍后重试"
         case .serverAnswered: "服务器返回 %1"
         case .hostHasNoAddress: "其主机没有地址"
         case .pageSaysNotFound: "网页内容为“未找到”"
@@ -634,7 +643,10 @@ extension Sentence {
         case .doHideBar: "隐藏信息栏"
         case .barName: "Larder：关于此副本"
         case .barHide: "隐藏此栏，直到打开下一个网页"
-        case .barFrom: "保存于 "
+        case .barLatest: "最新副本："
+        case .barOlder: "较早的副本："
+        case .barLatestIs: "；最新副本保存于 "
+        case .barTurnOff: "关闭信息栏"
         case .barEarlier: "更早"
         case .barLater: "更晚"
         case .barHistory: "历史"

@@ -18,6 +18,7 @@ extension Sentence {
             "The server makes network requests only for actions that you start or schedule. For programs: "
         case .asJSON: "this page as JSON"
         case .allSites: "All sites"
+        case .language: "Language:"
         case .logout: "Log out"
         case .fullStop: "."
 
@@ -122,7 +123,7 @@ extension Sentence {
         case .stateInterrupted: "Interrupted because the server stopped"
 
         // Buttons
-        case .doPrefetch: "Prefetch"
+        case .doPrefetch: "Download"
         case .doUpdateAll: "Update all sites"
         case .doUpdate: "Update"
         case .doFetch: "Fetch now"
@@ -140,6 +141,8 @@ extension Sentence {
         case .doSaveSettings: "Save"
         case .doStop: "Stop"
         case .doCancel: "Cancel"
+        case .doRetryAll: "Retry all"
+        case .doTryHTTP: "Try http://"
         case .doRetry: "Retry"
         case .doExport: "Export"
         case .doImport: "Import"
@@ -166,6 +169,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "Pages: %1, assets: %2, downloaded: %3, total time: %4"
+        case .endedBroken: "Not found on the live site: %1"
         case .endedFailed: "Failed: %1"
         case .endedNotPublished: "The new snapshot did not go live. The previous one stays live."
         case .endedInterrupted: "Stopped. Finished work is saved; retry to continue."
@@ -262,6 +266,9 @@ extension Sentence {
         case .everyDay: "Every day"
         case .everyWeek: "Every week"
         case .everyOther: "Every %1"
+        case .cardFetched: "fetched "
+        case .cardChecked: "checked "
+        case .cardNextUpdate: "next update "
         case .nextUpdate: "Next update"
         case .nothingRunsSchedule:
             "Nothing runs the scheduled updates: this server updates no sites, and no timer is installed."
@@ -468,6 +475,8 @@ extension Sentence {
         case .siteNeverPrefetched: " Not prefetched yet."
         case .brokenOnLiveSite: "Broken on the live site"
         case .failed: "Failed"
+        case .notFetchedHint:
+            "Not fetched are links that the options of this site leave out, such as those beyond its link depth: "
         case .notFetched: "Not fetched"
         case .notCheckedYet: "Not checked yet"
 
@@ -579,6 +588,7 @@ extension Sentence {
         case .checkedFromStart: "Checked %1, following links from the start page."
         case .nothingMissing: "Everything that pages need is stored."
         case .nothingMissingSoFar: "Nothing missing found so far."
+        case .serverUnavailable: "the server could not answer at that time (%1): try again later"
         case .serverAnswered: "the server answered %1"
         case .hostHasNoAddress: "its host has no address"
         case .pageSaysNotFound: "the page says “not found”"
@@ -667,7 +677,10 @@ extension Sentence {
         case .doHideBar: "Hide bar"
         case .barName: "Larder: about this copy"
         case .barHide: "Hide the bar until the next page"
-        case .barFrom: "As of "
+        case .barLatest: "Latest copy:"
+        case .barOlder: "Earlier copy:"
+        case .barLatestIs: "; the latest is of "
+        case .barTurnOff: "Turn off"
         case .barEarlier: "Earlier"
         case .barLater: "Later"
         case .barHistory: "History"

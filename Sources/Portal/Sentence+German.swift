@@ -15,6 +15,7 @@ extension Sentence {
             "Der Server greift nur für Vorgänge auf das Netz zu, die Sie starten oder planen. Für Programme: "
         case .asJSON: "diese Seite als JSON"
         case .allSites: "Alle Websites"
+        case .language: "Sprache:"
         case .logout: "Abmelden"
         case .fullStop: "."
 
@@ -121,7 +122,7 @@ extension Sentence {
         case .stateInterrupted: "Unterbrochen, weil der Server beendet wurde"
 
         // Buttons
-        case .doPrefetch: "Laden"
+        case .doPrefetch: "Herunterladen"
         case .doUpdateAll: "Alle Websites aktualisieren"
         case .doUpdate: "Aktualisieren"
         case .doFetch: "Jetzt abrufen"
@@ -139,6 +140,8 @@ extension Sentence {
         case .doSaveSettings: "Speichern"
         case .doStop: "Anhalten"
         case .doCancel: "Abbrechen"
+        case .doRetryAll: "Alle erneut versuchen"
+        case .doTryHTTP: "Mit http:// versuchen"
         case .doRetry: "Erneut versuchen"
         case .doExport: "Exportieren"
         case .doImport: "Importieren"
@@ -165,6 +168,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "Seiten: %1, Ressourcen: %2, heruntergeladen: %3, Gesamtdauer: %4"
+        case .endedBroken: "Auf der Original-Website nicht gefunden: %1"
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
         case .endedInterrupted:
@@ -269,6 +273,9 @@ extension Sentence {
         case .everyDay: "Jeden Tag"
         case .everyWeek: "Jede Woche"
         case .everyOther: "Alle %1"
+        case .cardFetched: "abgerufen "
+        case .cardChecked: "geprüft "
+        case .cardNextUpdate: "nächste Aktualisierung "
         case .nextUpdate: "Nächste Aktualisierung"
         case .nothingRunsSchedule:
             "Nichts führt die geplanten Aktualisierungen aus: Dieser Server aktualisiert keine Websites, und kein Timer ist eingerichtet."
@@ -481,6 +488,8 @@ extension Sentence {
         case .siteNeverPrefetched: " Noch nicht geladen."
         case .brokenOnLiveSite: "Auf der Original-Website defekt"
         case .failed: "Fehlgeschlagen"
+        case .notFetchedHint:
+            "Nicht geladen sind Links, die die Optionen dieser Website auslassen, etwa jenseits der Linktiefe: "
         case .notFetched: "Nicht geladen"
         case .notCheckedYet: "Noch nicht geprüft"
 
@@ -594,6 +603,8 @@ extension Sentence {
         case .checkedFromStart: "Geprüft: %1, den Links der Startseite folgend."
         case .nothingMissing: "Alles, was die Seiten brauchen, ist gespeichert."
         case .nothingMissingSoFar: "Bisher fehlt nichts."
+        case .serverUnavailable:
+            "der Server konnte zu dieser Zeit nicht antworten (%1): Versuchen Sie es später noch einmal"
         case .serverAnswered: "der Server antwortete mit %1"
         case .hostHasNoAddress: "der Host hat keine Adresse"
         case .pageSaysNotFound: "die Seite meldet „nicht gefunden“"
@@ -687,7 +698,10 @@ extension Sentence {
         case .doHideBar: "Leiste ausblenden"
         case .barName: "Larder: über diese Kopie"
         case .barHide: "Die Leiste bis zur nächsten Seite ausblenden"
-        case .barFrom: "Stand: "
+        case .barLatest: "Neueste Kopie:"
+        case .barOlder: "Frühere Kopie:"
+        case .barLatestIs: "; die neueste ist vom "
+        case .barTurnOff: "Ausschalten"
         case .barEarlier: "Früher"
         case .barLater: "Später"
         case .barHistory: "Verlauf"

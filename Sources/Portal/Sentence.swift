@@ -9,7 +9,7 @@
 package enum Sentence: String, Sendable, CaseIterable {
     // The frame of every page
     case sites, scripts, search, proxy, activity, storage, skipToContent, breadcrumb, footer, asJSON,
-        allSites, logout, fullStop
+        allSites, language, logout, fullStop
 
     // Parts of sentences
     case comma, and, questionMark, withNote, nameAndCount, oneTime, manyTimes, oneAddress, manyAddresses,
@@ -40,7 +40,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Buttons
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
         doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doCleanUpSnapshots, doChangeLimit,
-        doSaveSettings, doStop, doCancel, doRetry,
+        doSaveSettings, doStop, doCancel, doRetry, doRetryAll, doTryHTTP,
         doExport, doImport, doDownload, doDeleteFile, doUndo
 
     // Figures of a job
@@ -52,6 +52,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     // its old one.
     case endedPages
     case endedFailed = "endedMissing"
+    case endedBroken
     case endedNotPublished, endedInterrupted, endedLimit, endedUnread, checkClean, checkFailed, checkItem,
         linksClean,
         linksBroken, pinned, pinnedBefore, unpinned
@@ -84,7 +85,8 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Automatic updates
     case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
-        nextUpdate, nothingRunsSchedule, installTimerHint, doInstallTimer
+        nextUpdate, cardFetched, cardChecked, cardNextUpdate, nothingRunsSchedule, installTimerHint,
+        doInstallTimer
 
     // Saving pages from the browser, and its extension
     case addTitle, addLead, saveTitle, saveLead, saveBookmark, saveBookmarkHint, extensionTitle,
@@ -132,7 +134,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         notSpecified, snapshots, snapshot, started, state, actions, compareSnapshots, screenshots,
         liveBadge, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
         incomplete, empty, siteFetched, siteNotChecked, siteChecked, siteStarted, siteUnfinished,
-        siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notCheckedYet
+        siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notFetchedHint, notCheckedYet
 
     // The links of a site
     case links, linksNotChecked, linksChecked, linksCheckedOld, noBrokenLinks, linkPlace, linkPlaceLine,
@@ -160,7 +162,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Missing URLs of a site
     case requestedNotStored, noMisses, nextPrefetchHint, missDetails, asset, requestedBy, neededBy,
         linkedBy, andOneOther, andManyOthers, checkedFromStart, nothingMissing, nothingMissingSoFar,
-        serverAnswered, hostHasNoAddress, pageSaysNotFound, linkedNotStored, assetsNotStored, basedOnAllLinks,
+        serverAnswered, serverUnavailable, hostHasNoAddress, pageSaysNotFound, linkedNotStored,
+        assetsNotStored, basedOnAllLinks,
         basedOnSomeLinks,
         tombstonesLead, maybeMore
 
@@ -183,8 +186,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
 
     // The bar on mirrored pages
-    case barTitle, barLead, barIsOn, barIsOff, doShowBar, doHideBar, barName, barHide, barFrom,
-        barEarlier, barLater, barHistory
+    case barTitle, barLead, barIsOn, barIsOff, doShowBar, doHideBar, barName, barHide, barLatest,
+        barOlder, barLatestIs, barTurnOff, barEarlier, barLater, barHistory
 
     // Mirrored pages without scripts
     case frozenNotice, frozenScripts

@@ -125,13 +125,15 @@ extension StoreFolder {
 
     var portalBar: String { path + "/portal.bar" }
 
-    /// Whether the bar on mirrored pages was last switched on.
-    package var hasPortalBar: Bool { access(portalBar, F_OK) == 0 }
+    /// Whether the bar on mirrored pages was last switched on or off; nil if it never was. An empty file means on.
+    package var showsPortalBar: Bool? {
+        (try? WholeFile.read(portalBar, atMost: 16)).map { !$0.elementsEqual("off".utf8) }
+    }
 
     /// Stores whether the bar on mirrored pages is switched on.
     package func storePortalBar(_ isOn: Bool) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
-            if isOn { try WholeFile.replace(portalBar, with: "") } else { Folder.remove(portalBar) }
+            try WholeFile.replace(portalBar, with: isOn ? "" : "off")
         }
     }
 

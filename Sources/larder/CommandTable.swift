@@ -70,7 +70,7 @@ extension CommandEntry {
             ],
             options: Option.serve, synonyms: ["start", "server"],
             mainOptions: [
-                .port, .policy, .atRoot, .listen, .tls, .bar, .noSchedule, .openBrowser, .memory, .store,
+                .port, .policy, .atRoot, .listen, .tls, .noBar, .noSchedule, .openBrowser, .memory, .store,
             ],
             notes: [
                 """
@@ -96,8 +96,8 @@ extension CommandEntry {
                 (--at-root): only names below localhost can keep several sites apart, and these belong to each machine itself.
                 """,
                 """
-                The bar (--bar) shows the date of the page, other snapshots, a search and a link to the portal. Pages can
-                neither read nor change it.
+                Without --listen, pages that a browser opens have a bar with their date, other snapshots, a search and a link to
+                the portal. Pages can neither read nor change it. "Turn off" in the bar and --no-bar hide it.
                 """,
                 """
                 Responses loaded by a cache policy or a rule go into an overlay on top of the live snapshot, which stays

@@ -701,10 +701,10 @@ extension Option {
     static let updatesSign = Option(
         name: "--updates-sign", placeholder: "FILE",
         help: "Sign updates for Expo's client with this RSA key (PEM)")
-    static let bar = Option(
-        name: "--bar", placeholder: nil,
-        help: "Show a bar on each page with its date, other snapshots and a search",
-        brief: "Show a bar on each page: date, snapshots, search")
+    static let noBar = Option(
+        name: "--no-bar", placeholder: nil,
+        help: "Show no bar with the date and other snapshots on pages",
+        brief: "Show no bar on pages")
     static let openBrowser = Option(
         name: "--open", placeholder: nil, help: "Open the portal in the browser",
         isCommandLineOnly: true)
@@ -740,7 +740,7 @@ extension Option {
             .rule.inGroup(.general), .patience, .preloaded, .every, .base, .format,
             .assets, .verify, .trust, .allowRollback, .strong, .memory, .maxSize, .compress.inGroup(.general),
             .noShim, .allowNetwork,
-            .showPrivate, .readOnly, .updates, .updatesURL, .updatesSign, .noSchedule, .scheduled, .bar,
+            .showPrivate, .readOnly, .updates, .updatesURL, .updatesSign, .noSchedule, .scheduled, .noBar,
             .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions

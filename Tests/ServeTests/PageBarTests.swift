@@ -30,7 +30,7 @@ import Web
     }
 
     private static func server(
-        _ store: StockedStore, hasBar: Bool = false, root: String? = nil
+        _ store: StockedStore, hasBar: Bool? = nil, root: String? = nil
     ) throws -> MirrorServer {
         var options = MirrorOptions()
         options.work = { _, _ in (.done, []) }
@@ -85,9 +85,11 @@ import Web
                 "data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url=https://example.test/\""
             ))
         #expect(page["ETag"] != before["ETag"])
-        for use in uses {
+        // Prepared answers are never those of the other kind.
+        for use in uses + uses {
             let other = try get("/", Self.fields(use), from: server)
-            #expect(other.body == without[use]?.body, "\(use)")
+            #expect(other.body == without[use]?.body && other["ETag"] == without[use]?["ETag"], "\(use)")
+            #expect(try get("/", Self.window, from: server).body == page.body)
         }
         #expect(try get("/w.js", Self.window, from: server).text == "postMessage(1)")
 
@@ -128,7 +130,8 @@ import Web
         #expect(frame.status == 200)
         let text = frame.text
         #expect(
-            text.contains("As of ") && text.contains("href=\"/-/page?url=https://example.test/\""))
+            text.contains("Latest copy:") && !text.contains("the latest is of")
+                && text.contains("href=\"/-/page?url=https://example.test/\""))
         #expect(text.contains("www.past-1-example-test") || text.contains("past-1-example-test.localhost"))
         #expect(!text.contains("token") && !text.contains("method=") && !text.contains("<script"))
         let policy = try #require(frame["Content-Security-Policy"])
@@ -138,7 +141,10 @@ import Web
                 "frame-ancestors http://*.localhost:\(server.port) http://localhost:\(server.port)"))
         let past = try get(
             "/-/bar/frame?url=https://example.test/&snapshot=1", from: server, host: "localhost")
-        #expect(past.text.contains(">Later<"))
+        #expect(past.text.contains(">Later<") && past.text.contains("Earlier copy:"))
+        #expect(
+            past.text.contains(
+                "; the latest is of <a href=\"http://example-test.localhost:\(server.port)/\">"))
         for target in ["/-/bar/frame", "/-/bar/frame?url=ftp://x", "/-/bar/frame?url=nope"] {
             #expect(try get(target, from: server, host: "localhost").status == 404)
         }
@@ -159,6 +165,39 @@ import Web
         #expect(bar.status == (isServed ? 200 : 403))
         #expect(bar["Access-Control-Allow-Origin"] == nil)
         #expect(try get("/", fields, from: server, host: "larder.localhost").status == 403)
+    }
+
+    @Test func `the link in the bar switches it off for good, and only the bar can use it`() throws {
+        let server = try Self.server(store, hasBar: true)
+        let frame = try get(
+            "/-/bar/frame?url=https://example.test/&snapshot=1", from: server, host: "localhost")
+        let link = "/-/bar/off?url=https://example.test/&snapshot=1"
+        #expect(frame.text.contains("href=\"\(link.replacing("&", with: "&amp;"))\""))
+        func follow(_ site: String?) throws -> RawResponse {
+            try get(
+                link, [("Sec-Fetch-Dest", "document")] + (site.map { [("Sec-Fetch-Site", $0)] } ?? []),
+                from: server, host: "larder.localhost")
+        }
+        for site in ["cross-site", "same-site", "none", nil] {
+            #expect(try follow(site)["Location"] == nil)
+            #expect(try get("/", Self.window, from: server).text.contains("larder-bar"))
+        }
+        let answer = try follow("same-origin")
+        #expect(answer["Location"] == "http://past-1-example-test.localhost:\(server.port)/")
+        #expect(try !get("/", Self.window, from: server).text.contains("larder-bar"))
+        server.stop()
+
+        for (hasBar, isShown) in [(true, false), (nil, false), (false, false)] as [(Bool?, Bool)] {
+            let next = try Self.server(store, hasBar: hasBar)
+            #expect(try get("/", Self.window, from: next).text.contains("larder-bar") == isShown)
+            next.stop()
+        }
+        try store.folder.storePortalBar(true)
+        for (hasBar, isShown) in [(true, true), (nil, true), (false, false)] as [(Bool?, Bool)] {
+            let next = try Self.server(store, hasBar: hasBar)
+            #expect(try get("/", Self.window, from: next).text.contains("larder-bar") == isShown)
+            next.stop()
+        }
     }
 
     @Test func `with a site at the root, the bar comes from the portal's own name`() throws {

@@ -131,6 +131,17 @@ import Web
         #expect(visitor.language == .chinese)
     }
 
+    @Test(arguments: [("de", PortalLanguage.german), ("zh", .chinese), ("fr", .english), ("", .english)])
+    func `the language that was chosen in the portal replaces the one that the browser prefers`(
+        value: String, language: PortalLanguage
+    ) {
+        var fields = HTTPFields()
+        fields.append("Cookie", "a=b; larder-language=\(value)")
+        #expect(PortalVisitor(fields, authority: "localhost:8080", port: 8080).language == language)
+        #expect(PortalGuard.isPortal(cookie: "larder-language") && PortalGuard.isPortal(cookie: "larder-80"))
+        #expect(!PortalGuard.isPortal(cookie: "larder-x") && !PortalGuard.isPortal(cookie: "language"))
+    }
+
     @Test(
         arguments: [
             (nil, PortalLanguage.english), ("", .english), ("zh", .chinese), ("zh-CN,zh;q=0.9", .chinese),

@@ -131,7 +131,7 @@ enum ServeCommand {
         options.hasShim = !arguments.has(.noShim)
         options.allowsNetwork = arguments.has(.allowNetwork)
         options.showsPrivate = arguments.has(.showPrivate)
-        options.hasBar = arguments.has(.bar)
+        options.hasBar = !arguments.has(.noBar)
         options.security = try security(arguments)
         options.requiresStrongDigests = arguments.has(.strong)
         options.isReadOnly = arguments.has(.readOnly)
