@@ -394,6 +394,8 @@ struct PortalCommandRunner: Sendable {
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
             let lost = report.missingURLs.failed
             if lost > 0 { outcome.append(Phrase(.endedFailed, Wording.number(lost))) }
+            let broken = report.missingURLs.broken
+            if broken > 0 { outcome.append(Phrase(.endedBroken, Wording.number(broken))) }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
                 outcome.append(Phrase(.endedInterrupted))

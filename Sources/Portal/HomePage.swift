@@ -15,6 +15,8 @@ struct HomePage: PortalPage {
     private let page: Int
     /// The pages that were read last, the latest first. Empty for visitors of other machines.
     private let recent: [StoreReader.ReadPage]
+    /// The last removal of a site, planned, running or done, as long as it can be undone; nil if there is none.
+    private let removal: PortalJob?
     /// The identity of the store.
     private let storeIdentity: String
     let title = "Larder"
@@ -51,15 +53,32 @@ struct HomePage: PortalPage {
         }
         self.shown = shown
         recent = showsReading ? try cache.lastReadPages(now: now, reader) : []
+        let removal = jobs.removalToUndo
+        if let removal, case .remove = removal.command, now - removal.addedAt < Self.maxRemovalAge {
+            self.removal = removal
+        } else {
+            self.removal = nil
+        }
         storeIdentity = reader.folder.identity
     }
 
+    /// A removal is shown for this number of seconds. The page of jobs shows it as long as it can be undone.
+    private static let maxRemovalAge: Int64 = 86_400
+
     var scripts: [String] {
-        [OfflineWorker.Registration.path] + (cards.contains { $0.job != nil } ? [JobsScript.path] : [])
+        let isBusy = cards.contains { $0.job != nil } || removal?.isOver == false
+        return [OfflineWorker.Registration.path] + (isBusy ? [JobsScript.path] : [])
     }
 
+    var refreshWithoutScript: Int? { removal?.isOver == false ? 5 : nil }
+
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        guard !cards.isEmpty else { return writeWelcome(to: &html, context) }
+        guard !cards.isEmpty else {
+            html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
+                if let removal { PortalFrame.writeNotice(removal, to: &html, context) }
+            }
+            return writeWelcome(to: &html, context)
+        }
         if context.token != nil {
             html.element("details", ["class": "adder"]) { html in
                 html.element("summary", ["class": "button"], say: .addSite)
@@ -77,6 +96,7 @@ struct HomePage: PortalPage {
         if shown.isEmpty { html.element("p", ["class": "soft", "role": "status"], say: .noMatchingSites) }
         // `JobsScript` replaces the cards when a job starts or ends.
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
+            if let removal { PortalFrame.writeNotice(removal, to: &html, context) }
             guard !shown.isEmpty else { return }
             html.element("ul", ["class": "cards"]) { html in
                 for card in shown { card.write(to: &html, context) }

@@ -123,9 +123,12 @@ struct JobsPage: PortalPage {
             }
         }
         let links = self.links(of: job, context)
-        let canUndo = job.number == removalToUndo
+        let canUndo = job.isOver && job.number == jobs.removalToUndo?.number
         let cleanup = context.token == nil ? nil : self.cleanup(previewedBy: job)
-        guard job.canRetry || canUndo || cleanup != nil || !links.isEmpty else { return }
+        let plainCommand = job.plainCommand
+        guard job.canRetry || canUndo || cleanup != nil || plainCommand != nil || !links.isEmpty else {
+            return
+        }
         html.element("div", ["class": "orders small"]) { html in
             for (address, phrase) in links {
                 html.link(address, ["class": "button quiet"]) { html in
@@ -139,17 +142,14 @@ struct JobsPage: PortalPage {
                 }
             }
             if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
+            if let form = plainCommand?.form {
+                html.commandButton(form.name, .doTryHTTP, about: title, context, fields: form.fields)
+            }
             if job.canRetry {
                 html.commandButton(
                     "goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
             }
         }
-    }
-
-    /// The number of the job whose removal can still be undone; nil if there is none.
-    private var removalToUndo: Int? {
-        let last = jobs.last { $0.command.changesRemovals && $0.state == .ended(.done) }
-        return last.flatMap { $0.command.isRemoval ? $0.number : nil }
     }
 
     /// The number of lines of an outcome that are shown at once; a click opens the others. A preview shows all of them.
@@ -218,11 +218,28 @@ struct JobsPage: PortalPage {
     }
 }
 
+extension [PortalJob] {
+    /// The last removal, if it is planned, running, or done and can still be undone.
+    var removalToUndo: PortalJob? {
+        let change = last { $0.command.changesRemovals && (!$0.isOver || $0.state == .ended(.done)) }
+        return change?.command.isRemoval == true ? change : nil
+    }
+}
+
 extension PortalJob {
     /// Whether the page offers to run the job again. A job that the end of the server interrupted is run again from its
     /// start, a job with a bad result only if its command continues the work that was done.
     fileprivate var canRetry: Bool {
         state == .ended(.interrupted) ? command.canRestart : command.isResumable && !isGood
+    }
+
+    /// The same prefetch over http, if one over https has stored nothing. A URL that was typed without a scheme is one
+    /// with https.
+    var plainCommand: PortalCommand? {
+        guard isOver, !isGood, (progress?.pages ?? 0) == 0, case .prefetch(let address, let form) = command,
+            let url = WebURL(address), url.scheme == "https", let other = url.otherScheme
+        else { return nil }
+        return .prefetch(address: other.href, form)
     }
 
     /// Whether the job is done without problems, or the user cancelled it before it started.

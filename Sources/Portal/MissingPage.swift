@@ -122,7 +122,12 @@ struct MissingPage: PortalPage {
         if needs.missing.isEmpty {
             html.element("p", say: .nothingMissing)
         } else {
-            writeUnmetNeeds(needs.missing, limit: PortalLimits.maxListItems * 4, to: &html, context)
+            writeUnmetNeeds(
+                needs.missing, limit: PortalLimits.maxListItems * 4, canRetry: true, to: &html, context)
+            html.element("div", ["class": "orders"]) { html in
+                html.commandButton(
+                    "update", .doRetryAll, about: site.name, context, fields: [("site", site.name)])
+            }
         }
         writeLinksToLists([.pages], to: &html, context)
     }
@@ -132,8 +137,15 @@ struct MissingPage: PortalPage {
         switch reason {
         case .notStored: html.words(.notStored)
         case .part: html.words(.statePart)
-        case .answered(let status): html.words(.serverAnswered, "\(status)")
+        case .answered(let status): html.words(Self.sentence(forStatus: status), "\(status)")
         case .other(let text): Self.text(forOther: text, html)
+        }
+    }
+
+    private static func sentence(forStatus status: Int) -> Sentence {
+        switch status {
+        case 429, 500...: .serverUnavailable
+        default: .serverAnswered
         }
     }
 
@@ -141,7 +153,7 @@ struct MissingPage: PortalPage {
     static func text(forOther reason: String, _ html: HTMLWriter) -> String {
         let answered = "the server answered "
         if reason.hasPrefix(answered), let status = Int(reason.dropFirst(answered.count)) {
-            return html.words(.serverAnswered, "\(status)")
+            return html.words(sentence(forStatus: status), "\(status)")
         }
         return switch reason {
         case "its host has no address": html.words(.hostHasNoAddress)
@@ -210,12 +222,18 @@ struct MissingPage: PortalPage {
         writeUnmetNeeds(needs.broken, limit: PortalLimits.maxListItems, to: &html, context)
     }
 
+    /// The number of URLs with a button of their own, so that the page stays small.
+    private static let maxRetryButtons = 20
+
     /// Writes URLs that are missing or broken, each with the reason and the first URL that links to it.
+    ///
+    /// - Parameter canRetry: whether the first ones have a button that fetches them.
     private func writeUnmetNeeds(
-        _ needs: [SiteNeeds.UnmetNeed], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
+        _ needs: [SiteNeeds.UnmetNeed], limit: Int, canRetry: Bool = false, to html: inout HTMLWriter,
+        _ context: PortalContext
     ) {
         html.element("ul", ["class": "list"]) { html in
-            for need in needs.prefix(limit) {
+            for (index, need) in needs.prefix(limit).enumerated() {
                 html.element("li") { html in
                     html.link(context.links.details(need.href), ["class": "name url"]) {
                         $0.url(need.href)
@@ -225,6 +243,10 @@ struct MissingPage: PortalPage {
                     }
                     if let referrer = need.referrer {
                         html.referrerLine(referrer, need.isAsset ? .neededBy : .linkedBy, context)
+                    }
+                    if canRetry, index < Self.maxRetryButtons {
+                        html.commandButton(
+                            "fetch", .doRetry, about: need.href, context, fields: [("url", need.href)])
                     }
                 }
             }

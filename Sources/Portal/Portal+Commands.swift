@@ -177,11 +177,11 @@ extension Portal {
     ) -> Answer? {
         let principal = services.accessGuard.principal(of: visitor)
         guard command.waitsForOutcome else {
-            guard let number = services.jobRunner.add(command, by: principal) else {
+            guard services.jobRunner.add(command, by: principal) != nil else {
                 return refusal(503, Phrase(.mistakeTooManyJobs), visitor)
             }
-            // The site's page may be gone when the job has run.
-            if case .remove = command { return seeOther(Self.returnPath("/", noticeOfJob: number)) }
+            // The site's page may be gone when the job has run. The home page shows the removal.
+            if case .remove = command { return seeOther("/") }
             return seeOther(PortalLinks.jobs)
         }
         let slot = slot()

@@ -65,7 +65,7 @@ struct SiteCard {
                 html.element("p", ["class": "url soft"]) { $0.url(report.site.name) }
                 writeState(to: &html, context)
                 if !note.isEmpty { html.element("p", ["class": "note"]) { $0.isolatedText(note) } }
-                writeTags(to: &html)
+                html.tagLinks(tags)
                 html.element("div", ["class": "orders"]) { html in
                     if let address = context.mirrorAddress(of: report.start) {
                         html.link(address, ["class": "button"]) { html in
@@ -116,7 +116,18 @@ struct SiteCard {
         let warns = state == .incomplete || state == .empty
         html.element("p", ["class": "line"]) { html in
             html.element("span", ["class": warns ? "badge warn" : "badge"], say: Self.word(for: state))
-            if let freshAt { html.element("span") { $0.time(freshAt, now: context.now) } }
+            if let shown = report.shown {
+                html.element("span") { html in
+                    html.say(.cardFetched)
+                    html.time(shown.started, now: context.now)
+                }
+                if let confirmed = shown.confirmed, confirmed > shown.started {
+                    html.element("span") { html in
+                        html.say(.cardChecked)
+                        html.time(confirmed, now: context.now)
+                    }
+                }
+            }
             if report.shown != nil {
                 let pages =
                     report.tally.pages == PortalLimits.maxCountedResponses
@@ -130,18 +141,15 @@ struct SiteCard {
                     context.links.missing(of: report.id),
                     text: html.words(.failedCount, Wording.number(failed)))
             }
+            if let next = report.site.next {
+                html.element("span") { html in
+                    html.say(.cardNextUpdate)
+                    html.moment(next)
+                }
+            }
         }
         guard let job, let progress = job.progress, job.state == .running else { return }
         html.progressBar(progress)
-    }
-
-    private func writeTags(to html: inout HTMLWriter) {
-        guard !tags.isEmpty else { return }
-        html.element("p", ["class": "tags"]) { html in
-            for tag in tags {
-                html.link(PortalLinks.path("/", [("tag", tag)]), ["class": "tag"]) { $0.isolatedText(tag) }
-            }
-        }
     }
 
     static func word(for state: State) -> Sentence {
@@ -152,6 +160,18 @@ struct SiteCard {
         case .incomplete: .incomplete
         case .live: .liveBadge
         case .complete: .complete
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Writes the tags of a site as links to the sites that have them; nothing if there are none.
+    mutating func tagLinks(_ tags: [String]) {
+        guard !tags.isEmpty else { return }
+        element("p", ["class": "tags"]) { html in
+            for tag in tags {
+                html.link(PortalLinks.path("/", [("tag", tag)]), ["class": "tag"]) { $0.isolatedText(tag) }
+            }
         }
     }
 }

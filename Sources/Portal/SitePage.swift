@@ -6,6 +6,10 @@ internal import Web
 /// The page about a site: its state, problems, snapshots, stored pages and size, and the commands for it.
 struct SitePage: PortalPage {
     let site: SiteReport
+    /// The tags by which the user groups sites.
+    let tags: [String]
+    /// The user's note; empty if there is none.
+    let note: String
     let hosts: FolderListing
     /// The beginning of the folder that contains the start page.
     let folder: FolderListing
@@ -22,6 +26,8 @@ struct SitePage: PortalPage {
     init(_ site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         linkCheck = try reader.lastLinkCheck(of: site)
+        let labels = SiteSettingsForm(settings: site.settings)
+        (tags, note) = (labels.tags, labels.note)
         self.site = try cache.report(on: site, reader)
         timeline = SnapshotTimeline(
             site: self.site, changes: try cache.changeCounts(of: site, reader),
@@ -52,10 +58,12 @@ struct SitePage: PortalPage {
             html.element("p", ["class": "url soft"]) { $0.url(start) }
         }
         site.writeState(to: &html, context)
+        if !note.isEmpty { html.element("p", ["class": "note"]) { $0.isolatedText(note) } }
+        html.tagLinks(tags)
         html.idleScheduleNotice(context, isScheduled: site.site.schedule != nil)
         html.explainReadOnly(context)
         writeActions(to: &html, context)
-        site.writeCounts(to: &html)
+        site.writeCounts(to: &html, context)
         html.searchForm(
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
         ProblemsSection(site: site).write(to: &html, context)
@@ -224,6 +232,12 @@ extension SiteReport {
                 html.say(.siteFetched, "\(shown.name)")
                 html.time(shown.started, now: context.now)
                 html.say(needs == nil ? .siteNotChecked : .siteChecked)
+                if let confirmed = shown.confirmed, confirmed > shown.started {
+                    html.text(" ")
+                    html.say(.confirmedAt)
+                    html.time(confirmed, now: context.now)
+                    html.say(.fullStop)
+                }
             } else if let shown {
                 html.element("span", ["class": "badge warn"], say: .incomplete)
                 html.say(.siteStarted, "\(shown.name)")
@@ -237,7 +251,7 @@ extension SiteReport {
     }
 
     /// Writes the numbers of pages, assets, bytes and missing URLs, and the time of the next update.
-    func writeCounts(to html: inout HTMLWriter) {
+    func writeCounts(to html: inout HTMLWriter, _ context: PortalContext) {
         /// A count that reached the limit is a lower bound.
         func number(_ count: Int) -> String {
             count == PortalLimits.maxCountedResponses
@@ -253,6 +267,11 @@ extension SiteReport {
                 tally.isEstimate ? html.words(.approximately, size) : html.language.figure(size))
             html.writeCounts(of: missing)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
+        }
+        guard let missing, missing.notFetched > 0 else { return }
+        html.element("p", ["class": "soft"]) { html in
+            html.say(.notFetchedHint)
+            html.link(context.links.missing(of: id, kind: LinkList.pages.rawValue), say: .linkedNotStored)
         }
     }
 

@@ -345,7 +345,9 @@ package final class URLLoader {
             received.refusal = refusal(of: answer, url, rules)
             if received.refusal == nil { received.refusal = try reasonToKeepStored(answer, url, over: copy) }
         } else {
-            received.refusal = "its server or a rule forbids storing it"
+            received.refusal =
+                answer.head.status >= 500
+                ? "its server could not answer; try again later" : "its server or a rule forbids storing it"
         }
         received.replaced = copy?.response
         receivedResponses.append(received)

@@ -39,6 +39,36 @@ import Web
         #expect(String(decoding: JobRunner.event(queue), as: UTF8.self).contains("secret.test"))
     }
 
+    private static func ended(_ command: PortalCommand, _ end: JobEnd = .done) -> PortalJob {
+        PortalJob(number: 1, command: command, principal: .localUser, end: end, outcome: [], addedAt: 0)
+    }
+
+    @Test func `the last removal can be undone until another command changes the removals`() {
+        let removal = Self.ended(.remove(site: "a"))
+        #expect([removal, Self.ended(.update(site: "b"))].removalToUndo == removal)
+        #expect([removal, Self.ended(.undo)].removalToUndo == nil)
+        #expect([removal, Self.ended(.undo, .withProblems)].removalToUndo == removal)
+        #expect([Self.ended(.remove(site: "a"), .failed)].removalToUndo == nil)
+        #expect([removal, Self.ended(.collect(limit: nil))].removalToUndo == nil)
+        var queue = JobQueue()
+        #expect(queue.add(.remove(site: "a"), by: .localUser, now: 0, date: 0) == 1)
+        #expect(queue.jobs.removalToUndo?.number == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("https://a.test/b", JobEnd.failed, "http://a.test/b"), ("https://a.test/b", .done, nil),
+            ("https://a.test:8443/", .failed, nil), ("http://a.test/", .failed, nil),
+        ] as [(String, JobEnd, String?)])
+    func `a prefetch over https that stored nothing can be tried over http`(
+        address: String, end: JobEnd, other: String?
+    ) {
+        let form = SiteSettingsForm()
+        #expect(
+            Self.ended(.prefetch(address: address, form), end).plainCommand
+                == other.map { .prefetch(address: $0, form) })
+    }
+
     private func update(_ site: String) -> PortalCommand { .update(site: site) }
 
     @Test func `each lane runs one job at a time, in order`() throws {

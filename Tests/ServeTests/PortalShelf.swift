@@ -96,12 +96,13 @@ struct PortalShelf {
 
     func get(
         _ target: String, accept: String? = nil, verdicts: ScriptsPage.VerdictLookup? = nil,
-        in language: PortalLanguage = .english
+        in language: PortalLanguage = .english, fetchSite: String? = nil
     ) throws -> Page {
         let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })
         var visitor = PortalVisitor()
         visitor.accept = accept
         visitor.language = language
+        visitor.fetchSite = fetchSite
         let answer = try portal.answer(target, for: visitor, reader: reader())
         return Page(
             status: answer.status,

@@ -5,6 +5,7 @@ import Testing
 import Web
 
 @testable import Mirror
+@testable import Origins
 @testable import Portal
 
 @Suite struct PortalTests {
@@ -52,7 +53,7 @@ import Web
 
     @Test(arguments: pages + ["/nothing", "/-/jar-1.svg"])
     func
-        `pages run no script except those of search and home, cannot be framed, and send forms only to the portal`(
+        `pages run no script except those of search and home, cannot be framed, and send forms only to portal and mirror`(
             target: String
         ) throws
     {
@@ -62,12 +63,41 @@ import Web
         let scripts = script == nil ? "" : " script-src 'self'; connect-src 'self';"
         #expect(
             policy?.hasPrefix(
-                "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'") == true)
+                "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self' http://*.localhost:8080;"
+            ) == true)
         #expect(policy?.contains("frame-ancestors 'none'") == true)
         let element = script.map { "<script src=\"\($0)\" defer=\"\"></script>" } ?? ""
         #expect(!page.body.replacing(element, with: "", maxReplacements: 1).contains("<script"))
         #expect(!page.body.contains(" style="))
         #expect(page.fields("X-Content-Type-Options") == ["nosniff"])
+    }
+
+    @Test(
+        arguments: [
+            (nil, false, "'self' http://*.localhost:8080"), (nil, true, "'self'"),
+            ("https://example.test/", false, "'self' http://localhost:8080 http://*.localhost:8080"),
+            ("https://example.test/", true, "'self'"),
+        ] as [(String?, Bool, String)])
+    func `forms may lead to the hosts of the mirror that the portal links to`(
+        root: String?, isExposed: Bool, sources: String
+    ) {
+        let layout = OriginLayout(
+            port: 8080, root: root.flatMap { WebURL($0) }.flatMap { RootOrigin($0) }, isExposed: isExposed)
+        #expect(layout.portalFormSources == sources)
+    }
+
+    @Test(arguments: [
+        ("https://example.test/jam/plum", "http://example-test.localhost:8080/jam/plum"),
+        ("example.test/jam/plum", "http://example-test.localhost:8080/jam/plum"),
+        ("plain.test/a", "http://plain-test.localhost:8080/a"),
+        ("https://plain.test/a", "http://plain-test.localhost:8080/a"),
+        ("plain.test/none", "/-/page?url=https%3A%2F%2Fplain.test%2Fnone"),
+    ])
+    func `an address that a user typed opens the stored page, whether it has the scheme http or https`(
+        text: String, location: String
+    ) throws {
+        try shelf.snapshot([.init(href: "http://plain.test/a")], site: "http://plain.test/")
+        #expect(try shelf.get("/-/open?url=\(text)").fields("Location") == [location])
     }
 
     /// The path of the script of a page; nil if it has none.
@@ -95,6 +125,23 @@ import Web
             #expect(!page.contains(">\(english)<"), "\(sentence)")
         }
         #expect(try shelf.get(target).body.contains("<html lang=\"en\">"))
+    }
+
+    @Test func `the footer of every page has a link for each language, which stores it in a cookie`() throws {
+        let link = "/-/language?to=de&back=/-/search%3Fq%3Djam"
+        let page = try shelf.get("/-/search?q=jam").body
+        #expect(page.contains("href=\"\(link.replacing("&", with: "&amp;"))\""), "\(page.suffix(900))")
+        #expect(page.contains(">Deutsch</a>") && page.contains(">中文</a>"))
+        #expect(page.count(of: "aria-current=\"true\">English</a>") == 1)
+        for site in ["same-origin", "none", nil] {
+            let answer = try shelf.get(link, fetchSite: site)
+            #expect(answer.fields("Location") == ["/-/search?q=jam"])
+            let cookie = answer.fields("Set-Cookie").first
+            #expect(cookie?.hasPrefix("larder-language=de; Path=/; Max-Age=") == true)
+        }
+        #expect(try shelf.get(link, fetchSite: "cross-site").fields("Set-Cookie") == [])
+        #expect(try shelf.get("/-/language?to=fr&back=/").status == 404)
+        #expect(try shelf.get("/-/language?to=de&back=//evil.test/").fields("Location") == ["/"])
     }
 
     @Test func `pages are listed by the titles of their visible responses`() throws {
@@ -357,7 +404,7 @@ import Web
         try writer.storeSettings(settings, ofSite: PortalShelf.site)
         let page = "/-/page?url=https://example.test/jam/fig"
         let body = try shelf.get(page).body
-        #expect(body.contains("<p><bdi>Failed: the server answered 500</bdi></p>"))
+        #expect(body.contains("Failed: the server could not answer at that time (500): try again later"))
         #expect(!body.contains("request the URL once"))
         #expect(!(try shelf.get(page, in: .german).body.contains("the server answered")))
     }
