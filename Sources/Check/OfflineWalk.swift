@@ -317,9 +317,7 @@ struct OfflineWalk {
         // The crawl did not follow these links either.
         guard directivePolicy.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
         // Nor those of views that an earlier run had stored.
-        guard nodes[number].isAsset || nodes[number].isStart || leftOut?.isStoredView(url) != true else {
-            return
-        }
+        guard nodes[number].isAsset || nodes[number].isStart || leftOut?.isView(url) != true else { return }
         for link in links.pages { try discoverLink(link, from: number, depth: depth + 1) }
     }
 

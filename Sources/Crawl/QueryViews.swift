@@ -10,10 +10,6 @@ internal import Web
 /// A page is compared only with pages of its kind (`?action=view`, `?action=list`): that a list contains the titles of its
 /// pages does not make these views of it. Groups with few parameters are sampled first. If each parameter of a group
 /// makes a view by itself, the group is left out without samples.
-///
-/// A parameter may make no difference, such as the branch `hb` beside the hash of a file. That pages which differ only in it
-/// are the same does not make views of the others, so the samples are chosen among those. In a group that is content, only the
-/// first of such pages is fetched.
 struct QueryViews: Sendable {
     /// The decision about a new page.
     enum Decision: Sendable, Equatable {
@@ -43,23 +39,8 @@ struct QueryViews: Sendable {
         var uncomparedCount = 0
         /// How many pages must repeat others before the group is judged as a view.
         var minRepeats = QueryViews.minRepeats
-        /// How many of `repeatCount` differ in several parameters from each fetched page.
-        var otherRepeatCount = 0
-        /// How many waiting pages may not only repeat a fetched page with one other parameter. They are the first ones.
-        var openCount = 0
-        /// Whether the site has so many views that one sample is enough.
-        var isHasty = false
-        /// Whether each parameter makes a difference, by its name.
-        var differences: [String: Difference] = [:]
-        /// The hashes of the fetched pages without one of their parameters (`rests(of:)`).
-        var rests: Set<UInt64> = []
-        /// Whether copies were left out.
-        var hasCopies = false
         /// Whether an earlier run recognised the group as a view.
         var isKnownView = false
-
-        /// The names of the parameters that make no difference.
-        var idleNames: Set<String> { Set(differences.filter { $1.isIdle }.keys) }
 
         /// Whether so many pages have content that the others need not wait.
         var isClearlyContent: Bool { contentCount >= 16 && contentCount >= repeatCount }
@@ -80,11 +61,7 @@ struct QueryViews: Sendable {
         mutating func judge() {
             switch standing {
             case .unknown where contentCount > 0: standing = .content
-            case .unknown where isKnownView && !released.isEmpty: standing = .view
-            case .unknown
-            where repeatCount >= minRepeats
-                && (openCount == 0 || isHasty || otherRepeatCount >= QueryViews.minRepeats
-                    || repeatCount >= QueryViews.maxRepeatsToReopen):
+            case .unknown where repeatCount >= minRepeats || isKnownView && !released.isEmpty:
                 standing = .view
             case .unknown where released.count > uncomparedCount && repeatCount == 0: standing = .content
             case .content where repeatCount >= 24 && repeatCount > 12 * contentCount: standing = .view
@@ -92,85 +69,20 @@ struct QueryViews: Sendable {
             }
         }
 
-        /// Lets a view that was judged by few pages be judged again, because of a page with a new path in its query, or with
-        /// several other parameters. The first pages may all have been copies of one file.
-        mutating func reopen(hasNewPath: Bool, _ query: String) {
-            guard standing == .view, contentCount == 0, repeatCount < QueryViews.maxRepeatsToReopen,
-                hasNewPath || otherRepeatCount < QueryViews.minRepeats && !repeatsFetched(query)
-            else { return }
+        /// Lets a view that was judged by few pages be judged again, because of a page with a new path in its query. The first
+        /// pages may all have been copies of one file.
+        mutating func reopen() {
+            guard standing == .view, contentCount == 0, repeatCount < QueryViews.maxRepeatsToReopen else {
+                return
+            }
             standing = .unknown
             minRepeats = repeatCount + QueryViews.minRepeats
         }
 
-        /// Compares a fetched page with those that differ from it in one parameter. Returns whether there are any.
-        ///
-        /// - Parameter isRepeat: whether it repeats another page; nil if it has no text of its own, but leads to content.
-        mutating func compare(_ query: String, isRepeat: Bool?) -> Bool {
-            var hasOther = false
-            for (name, rest) in QueryViews.rests(of: query) where !rests.insert(rest).inserted {
-                hasOther = true
-                switch isRepeat {
-                case true?: differences[name, default: Difference()].repeats.insert(rest)
-                case false?: differences[name, default: Difference()].others.insert(rest)
-                case nil: break
-                }
-            }
-            return hasOther
-        }
-
-        /// Whether a page differs from a fetched page in one parameter only, which made no difference so far.
-        func repeatsFetched(_ query: String) -> Bool {
-            QueryViews.rests(of: query).contains { name, rest in
-                rests.contains(rest) && differences[name]?.mayBeIdle ?? false
-            }
-        }
-
-        /// Sorts the waiting pages, so that samples do not depend on the order of responses: those that may only repeat a page
-        /// with one other parameter are the last ones. `hb=HEAD` is before `hb=refs/heads/main`. Removes and returns those with
-        /// a parameter that makes no difference, if the group is content. A page with a new path (`newPaths`) is not the same as
-        /// others, even if the files are.
-        mutating func sortWaiting(_ newPaths: [UInt32: Set<String>], _ href: (UInt32) -> String) -> [UInt32] {
-            openCount = waiting.count
-            let names = Set(differences.filter { $1.mayBeIdle }.keys)
-            guard standing == .unknown || !names.isEmpty else { return [] }
-            let idle = idleNames
-            var seen = rests
-            var open: [UInt32] = []
-            var others: [UInt32] = []
-            var copies: [UInt32] = []
-            for (href, number) in waiting.map({ (href: href($0), number: $0) }).sorted(by: {
-                $0.href < $1.href
-            }) {
-                let own = names.isEmpty ? [] : QueryViews.rests(of: QueryViews.query(of: href))
-                let known = own.filter {
-                    names.contains($0.name) && seen.contains($0.rest)
-                        && !(newPaths[number]?.contains($0.name) ?? false)
-                }
-                if known.isEmpty {
-                    seen.formUnion(own.map(\.rest))
-                    open.append(number)
-                } else if standing == .content, known.contains(where: { idle.contains($0.name) }) {
-                    copies.append(number)
-                } else {
-                    others.append(number)
-                }
-            }
-            openCount = open.count
-            waiting = open + others
-            hasCopies = hasCopies || !copies.isEmpty
-            return copies
-        }
-
-        /// Removes and returns pages that may have other content than the fetched ones, or a few of the others.
-        mutating func takeOpen(_ count: Int) -> [UInt32] {
-            guard openCount < waiting.count else { return take(count) }
-            guard openCount > 0 else {
-                return take(standing == .content ? max(QueryViews.minRepeats, contentCount / 4) : count)
-            }
-            let others = waiting[openCount...]
-            waiting.removeSubrange(openCount...)
-            defer { waiting += others }
-            return take(count)
+        /// Sorts the waiting pages before samples are taken, so that these do not depend on the order of responses.
+        mutating func sortWaiting(_ href: (UInt32) -> String) {
+            guard standing == .unknown, waiting.count > 1 else { return }
+            waiting = waiting.map { (href: href($0), number: $0) }.sorted { $0.href < $1.href }.map(\.number)
         }
 
         /// Removes and returns waiting pages from the beginning, the middle and the end.
@@ -205,6 +117,18 @@ struct QueryViews: Sendable {
         var isQueued = false
     }
 
+    /// A part of the pieces of a page, by which pages of two kinds are compared.
+    private struct Sketch: Sendable {
+        let kind: String
+        let pieces: Set<UInt32>
+
+        /// Whether this page has nearly all of the text of another one, and not much more.
+        func repeats(_ other: Set<UInt32>) -> Bool {
+            other.count >= 4 && 2 * other.count >= pieces.count
+                && 10 * other.subtracting(pieces).count <= other.count
+        }
+    }
+
     /// The evidence about a set of names of parameters, from all paths of an origin.
     private struct Evidence: Sendable {
         var contentCount = 0
@@ -232,8 +156,8 @@ struct QueryViews: Sendable {
     private var pieceCount = 0
     /// The values of parameters that are paths, such as `f=src/a.py`, with the name and the path of the URL.
     private var pathValues: Set<UInt64> = []
-    /// The entries that were the first with such a value, with the names of these parameters.
-    private var pathEntries: [UInt32: Set<String>] = [:]
+    /// The entries that were the first with such a value.
+    private var pathEntries: Set<UInt32> = []
     /// The number of releases.
     private var round = 0
     /// The released pages of groups that are not content.
@@ -246,7 +170,7 @@ struct QueryViews: Sendable {
     private static let wordsOfContent = 6
     private static let numbersOfContent = 12
     /// One or two pages may be exceptions, such as folders with few files.
-    static let minRepeats = 3
+    private static let minRepeats = 3
     /// The number of pages that repeat others from which a view is not judged again.
     private static let maxRepeatsToReopen = 8
     /// The maximum number of kinds of pages whose texts are stored for the same other parameters.
@@ -289,11 +213,10 @@ struct QueryViews: Sendable {
         }
         defer { paths[index].groups[key] = group }
         if group?.released.contains(number) ?? false { return .fetch }
-        group?.reopen(hasNewPath: pathEntries[number] != nil, query)
+        if pathEntries.contains(number) { group?.reopen() }
         switch group?.standing {
         case .view: return .leaveOut
-        case .content where group?.isClearlyContent ?? false:
-            if group?.idleNames.isEmpty ?? true { return .fetch }
+        case .content where group?.isClearlyContent ?? false: return .fetch
         case .content, .unknown, nil: break
         }
         group?.waiting.append(number)
@@ -326,15 +249,11 @@ struct QueryViews: Sendable {
         // Pages of one kind are more alike than others.
         let minWords = kind.isEmpty ? Self.wordsOfContent : Self.wordsOfContent / 2
         let isNew = newWords.count >= minWords || newNumbers.count >= Self.numbersOfContent
-        let isRepeat = isNew && !repeatsOther ? false : leadsOn ? nil : true
-        let hasOther =
-            pieces != nil && paths[index].groups[key]?.compare(url.query ?? "", isRepeat: isRepeat) ?? false
         if leadsOn || !isFirst && isNew && !repeatsOther {
             paths[index].groups[key]?.contentCount += 1
             evidence[ofOrigin, default: Evidence()].contentCount += 1
         } else if pieces != nil, !isFirst || repeatsOther, pieceCount < Self.pieceLimit {
             paths[index].groups[key]?.repeatCount += 1
-            paths[index].groups[key]?.otherRepeatCount += hasOther ? 0 : 1
             repeatCounts[paths[index].origin, default: 0] += 1
             evidence[ofOrigin, default: Evidence()].repeatCount += 1
             evidence[ofOrigin]?.paths.insert(index)
@@ -378,22 +297,21 @@ struct QueryViews: Sendable {
     /// Notes the values of parameters that are paths.
     private mutating func notePathValues(of query: String, at index: Int, _ number: UInt32) {
         guard pathValues.count < Self.pieceLimit else { return }
-        for item in query.queryItems where Self.isPath(item) {
+        for item in query.queryItems where Self.valueOfPath(item) != nil {
             let value = Mixing.mix(UInt64(index)) ^ Mixing.mix(item.utf8)
-            guard pathValues.insert(value).inserted else { continue }
-            pathEntries[number, default: []].insert(String(item.prefix { $0 != "=" }))
+            if pathValues.insert(value).inserted { pathEntries.insert(number) }
         }
     }
 
     /// Whether a new page is below another one, as `?f=src/a.py` is below `?f=src`. A folder with few files has little text
     /// of its own, and is content all the same.
     func isBelow(_ url: WebURL, _ number: UInt32, folder: WebURL) -> Bool {
-        guard pathEntries[number] != nil, let query = url.query, url.path == folder.path else {
+        guard pathEntries.contains(number), let query = url.query, url.path == folder.path else {
             return false
         }
         let folders = folder.query?.queryItems ?? []
         return query.queryItems.contains { item in
-            guard Self.isPath(item) else { return false }
+            guard Self.valueOfPath(item) != nil else { return false }
             return folders.contains { folder in
                 guard folder.last != "=", folder.contains("="), item.utf8.count > folder.utf8.count,
                     item.utf8.starts(with: folder.utf8)
@@ -402,6 +320,22 @@ struct QueryViews: Sendable {
                     || folder.utf8.last == UInt8(ascii: "/")
             }
         }
+    }
+
+    /// The value of a parameter if it is a path of several names.
+    private static func valueOfPath(_ item: Substring) -> Substring? {
+        let value = item.drop { $0 != "=" }.dropFirst()
+        var rest = value.utf8
+        while !rest.isEmpty {
+            if startsWithSeparator(rest) { return value }
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+
+    /// Whether text begins with a slash, as it is or encoded.
+    private static func startsWithSeparator(_ text: Substring.UTF8View) -> Bool {
+        text.first == UInt8(ascii: "/") || text.starts(with: "%2F".utf8) || text.starts(with: "%2f".utf8)
     }
 
     // MARK: - Releases
@@ -424,8 +358,8 @@ struct QueryViews: Sendable {
         var sampled: [String: Int] = [:]
         for index in queued {
             for key in paths[index].groups.keys {
-                release.leftOut += paths[index].groups[key]?.sortWaiting(pathEntries, href) ?? []
                 paths[index].groups[key]?.judge()
+                paths[index].groups[key]?.sortWaiting(href)
             }
             let keys = paths[index].groups.filter { !$0.value.waiting.isEmpty }.sorted {
                 ($0.value.names.count, $0.key) < ($1.value.names.count, $1.key)
@@ -448,7 +382,7 @@ struct QueryViews: Sendable {
                     group.waiting = []
                 case .content:
                     samples.subtract(group.released)
-                    release.fetched += group.takeOpen(group.portion)
+                    release.fetched += group.take(group.portion)
                 case .unknown where group.isKnownView:
                     break
                 case .unknown where nameCountOfSamples ?? group.names.count == group.names.count:
@@ -497,11 +431,8 @@ struct QueryViews: Sendable {
         let ofNames = origin + "?" + key
         guard evidence[ofNames]?.isOfContent ?? false || sampled[ofNames, default: 0] < Self.samplesOfNames
         else { return [] }
-        if repeats >= limit {
-            group.minRepeats = min(group.minRepeats, group.repeatCount + 1)
-            group.isHasty = true
-        }
-        let taken = group.takeOpen(repeats >= limit ? 1 : group.sampleCount)
+        if repeats >= limit { group.minRepeats = min(group.minRepeats, group.repeatCount + 1) }
+        let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
         samples.formUnion(taken)
         sampled[origin, default: 0] += taken.count
         sampled[ofNames, default: 0] += taken.count
@@ -543,9 +474,6 @@ struct QueryViews: Sendable {
                     views[Self.more, default: []].append(contentsOf: fetched)
                 }
             }
-            for (key, group) in path.groups where group.hasCopies && views.count < Self.viewLimit {
-                views[path.name + "?" + key + Self.copies] = []
-            }
         }
         return views
     }
@@ -554,18 +482,13 @@ struct QueryViews: Sendable {
     private static let more = "*"
 
     /// Whether a page is one of these views, and none of their fetched pages.
-    ///
-    /// - Parameter isStored: whether the page is stored. If it is, it is not one of the copies that a group with content left out.
-    static func contain(_ url: WebURL, _ views: [String: [String]], isStored: Bool) -> Bool {
+    static func contain(_ url: WebURL, _ views: [String: [String]]) -> Bool {
         guard !views.isEmpty, let query = url.query else { return false }
         let names = names(query)
         guard !names.isEmpty else { return false }
         let path = name(ofPath: url)
         func samples(_ key: String) -> [String]? { views[path + "?" + key] ?? views[url.origin + "?" + key] }
-        let key = key(names)
-        if let samples = samples(key) ?? (isStored ? nil : samples(key + copies)) ?? views[more] {
-            return !samples.contains(url.href)
-        }
+        if let samples = samples(key(names)) ?? views[more] { return !samples.contains(url.href) }
         return names.count > 1 && names.allSatisfy { samples($0) != nil }
     }
 
@@ -588,6 +511,85 @@ struct QueryViews: Sendable {
 
     private static func key(_ names: [String]) -> String { names.joined(separator: "&") }
 
-    /// The end of the key of a group with content that left out copies.
-    private static let copies = "&*"
+    /// The names of the parameters in alphabetical order, without those that number the pages of a list. A name with
+    /// digits and no value, such as `123-title`, is `#`. The parameter that selects the kind of page has its value:
+    /// `action=view`.
+    static func names(_ query: String) -> [String] {
+        var names: Set<String> = []
+        for item in query.queryItems where !isOfList(item) {
+            let name = item.prefix { $0 != "=" }
+            let isIdentifier = name.count == item.count && name.utf8.contains(where: \.isASCIIDigit)
+            if selectsKind(name, item.dropFirst(name.count + 1)) {
+                names.insert(String(item))
+            } else if !name.isEmpty {
+                names.insert(isIdentifier ? "#" : String(name))
+            }
+        }
+        return names.sorted()
+    }
+
+    /// The parameters that select the kind of page; empty if there are none.
+    private static func kind(of url: WebURL) -> String {
+        (url.query ?? "").queryItems.filter { item in
+            let name = item.prefix { $0 != "=" }
+            return selectsKind(name, item.dropFirst(name.count + 1))
+        }.sorted().joined(separator: "&")
+    }
+
+    /// The parameters of a query that do not select the kind of page, in alphabetical order.
+    private static func identity(of query: String) -> String {
+        query.queryItems.filter { item in
+            let name = item.prefix { $0 != "=" }
+            return !selectsKind(name, item.dropFirst(name.count + 1))
+        }.sorted().joined(separator: "&")
+    }
+
+    /// Whether a parameter selects the kind of page, as in applications with one script: `?action=view&id=17`. The pages of
+    /// each kind are judged by themselves.
+    private static func selectsKind(_ name: Substring, _ value: Substring) -> Bool {
+        kindNames.contains(name.lowercased()) && (1...maxKindBytes).contains(value.utf8.count)
+            && value.utf8.allSatisfy { $0.isASCIIAlpha || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "/") }
+    }
+
+    private static let kindNames: Set<String> = [
+        "a", "act", "action", "cmd", "controller", "do", "func", "function", "mod", "module", "op", "option",
+        "route", "task",
+    ]
+    /// Longer values are texts.
+    private static let maxKindBytes = 32
+
+    /// The URLs of which a page with this query may be a view, as references: those without one of the parameters, or
+    /// with only the first ones. The number of a page in a list is no reason to be a view.
+    static func parents(of query: String) -> [String] {
+        let items = query.queryItems
+        guard (2...8).contains(items.count) else { return [] }
+        var parents: [[Substring]] = []
+        for place in items.indices where !isOfList(items[place]) {
+            let others = Array(items[..<place] + items[(place + 1)...])
+            parents += [others, others.filter { !isOfList($0) }]
+        }
+        // The first parameters often name the page, and the others the view of it.
+        for count in 1..<items.count { parents.append(Array(items[..<count])) }
+        let own = items.filter { !isOfList($0) }
+        let separator = query.contains("&") ? "&" : ";"
+        let references = parents.filter { !$0.isEmpty && $0 != own }.map {
+            "?" + $0.joined(separator: separator)
+        }
+        return Array(Set(references)).sorted()
+    }
+
+    private static func isOfList(_ item: Substring) -> Bool {
+        let name = item.prefix { $0 != "=" }
+        let value = item.dropFirst(name.count + 1)
+        let isNumber = !value.isEmpty && value.utf8.allSatisfy(\.isASCIIDigit)
+        return cursorNames.contains(name.lowercased()) || isNumber && pageNames.contains(name.lowercased())
+    }
+
+    private static let cursorNames: Set<String> = [
+        "_next", "cursor", "after", "before", "next", "page_token", "pagetoken", "continue",
+    ]
+    private static let pageNames: Set<String> = [
+        "page", "p", "pg", "paged", "pagenum", "page_num", "pageno", "offset", "start", "skip", "from",
+        "cpage",
+    ]
 }

@@ -350,13 +350,12 @@ package struct LeftOut: Sendable, Equatable {
             return SkipReason.sidePage(side).name
         }
         guard !failed.contains(page.href) else { return nil }
-        return QueryViews.contain(page, views, isStored: false)
-            ? SkipReason.view.name : unknownRobots[page.origin] ?? limit
+        return isView(page) ? SkipReason.view.name : unknownRobots[page.origin] ?? limit
     }
 
-    /// Whether a stored page is a view that the run left out. An earlier run can have fetched it before it knew enough pages
-    /// of its kind.
-    package func isStoredView(_ page: WebURL) -> Bool { QueryViews.contain(page, views, isStored: true) }
+    /// Whether the page is a view that the run left out. It can be stored all the same, by an earlier run that fetched it
+    /// before it knew enough pages of its kind.
+    package func isView(_ page: WebURL) -> Bool { QueryViews.contain(page, views) }
 }
 
 extension SitePlan: JSONObject {
