@@ -465,7 +465,7 @@ struct PortalCommandRunner: Sendable {
         return [Phrase(.limitMissed, Wording.bytes(limit.byteCount)), reason]
     }
 
-    /// - Parameter hasFigures: whether to include the size of the store.
+    /// - Parameter hasFigures: whether to include sizes.
     private func forecastOutcome(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
@@ -473,14 +473,15 @@ struct PortalCommandRunner: Sendable {
         let snapshots = forecast.snapshots.prefix(Self.maxListedItems).map {
             Phrase(
                 $0.isLastEarlier ? .cleanupLastSnapshot : .cleanupSnapshot, "\($0.name)", $0.site,
-                String(Wording.date($0.started).prefix(10)), Wording.bytes($0.byteCount))
+                String(Wording.date($0.started).prefix(10)), hasFigures ? Wording.bytes($0.byteCount) : "–")
         }
         let urls = forecast.urls.prefix(Self.maxListedItems).map { Phrase(.wouldRemoveURL, $0) }
         let removed =
             forecast.snapshots.isEmpty
             ? urls.isEmpty ? [Phrase(.cleanupNothing)] : []
             : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
-        return (hasFigures ? [first] : []) + problems(of: report) + removed + snapshots + urls
+        let problems = problems(of: report).filter { hasFigures || $0.sentence != .limitMissed }
+        return (hasFigures ? [first] : []) + problems + removed + snapshots + urls
     }
 }
 

@@ -288,7 +288,9 @@ struct RenderingTests {
             <button onclick="location = '/elsewhere'">Elsewhere</button>
             <form method=post action=/posted><button>Go</button></form>
             <button onclick="fetch('/changed', { method: 'POST', body: 'x' })">Run</button>
-            """, [:])
+            """)
+        // A press that gets no answer would be the third and last one.
+        for number in 2...11 { origin.on("/page-\(number)", .page("more")) }
         let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
         let asked = targets(outcome, of: origin)
         let others = [

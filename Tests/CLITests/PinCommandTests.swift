@@ -91,6 +91,8 @@ import Web
 
     @Test func `gc gets below its limit and keeps pinned URLs`() throws {
         #expect(try larder("pin", origin.url("/a")).status == 0)
+        // Empties the logs of the databases.
+        #expect(try larder("gc").status == 0)
         let roomy = try larder("gc", "--max-size", "1GiB")
         #expect(roomy.status == 0)
         #expect(roomy.output.hasPrefix("nothing to remove; the store takes "))
@@ -119,6 +121,8 @@ import Web
 
     @Test func `a dry run lists what gc then removes, and removes nothing`() throws {
         #expect(try larder("pin", origin.url("/a")).status == 0)
+        // Empties the logs of the databases.
+        #expect(try larder("gc").status == 0)
         let before = try larder("list").output
         let nothing = try larder("gc", "--dry-run")
         #expect(nothing.status == 0)
@@ -184,8 +188,9 @@ import Web
                 "2 snapshots removed; to free the disk space: larder gc\n\(site)\n  Snapshot "))
         let snapshots = try json("snapshots", site)["sites"]?[0]?["snapshots"]
         #expect(snapshots?.array?.map { $0["number"]?.int } == [3])
-        // The later snapshot still has it, because it did not request it again.
-        #expect(try larder("cat", origin.url("/b.png")).status == 0)
+        // The later snapshot did not request it again. No page shows it any more.
+        #expect(try larder("cat", origin.url("/b.png")).status == 1)
+        #expect(try larder("cat", origin.url("/a.png")).status == 0)
         #expect(try larder("cat", origin.url("/b")).output == "b")
     }
 }

@@ -91,7 +91,7 @@ struct PortalWorkTests {
             document.querySelector("[name=render]").value = "never"
             0
             """)
-        try press("Prefetch", visit)
+        try press("Download", visit)
         try waitUntil(visit, "location.pathname === '/-/jobs'")
         // Marks the page, to test that it is updated by events alone, without a reload.
         _ = try visit.evaluate("globalThis.isSamePage = true; 0")
@@ -149,7 +149,7 @@ struct PortalWorkTests {
             document.querySelector("[name=render]").value = "never"
             0
             """)
-        try press("Prefetch", visit)
+        try press("Download", visit)
         try waitUntil(visit, "Number(document.querySelector('[data-figure=pages]')?.textContent) >= 1")
         try press("Stop", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Stopped'")
@@ -487,7 +487,7 @@ struct PortalWorkTests {
         // An invalid URL is reported beside its input.
         try go("")
         _ = try visit.evaluate("document.querySelector('[name=url]').value = 'nope'; 0")
-        try send("Prefetch")
+        try send("Download")
         try wait(says: "is a word, not a URL")
         try PortalTests.expectAccessible(visit, "the error for an invalid URL")
         _ = try visit.evaluate(
@@ -497,7 +497,7 @@ struct PortalWorkTests {
             document.querySelector("[name=render]").value = "never"
             0
             """)
-        try send("Prefetch")
+        try send("Download")
         try wait(says: "Pages: 1", at: "-/jobs")
         #expect(try await larder.snapshots().sites.count == 2)
 

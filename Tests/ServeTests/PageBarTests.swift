@@ -88,7 +88,7 @@ import Web
         // Prepared answers are never those of the other kind.
         for use in uses + uses {
             let other = try get("/", Self.fields(use), from: server)
-            #expect(other.body == without[use]?.body && other["ETag"] == without[use]?["ETag"], "\(use)")
+            #expect(other.body == without[use]?.body && other["ETag"] != page["ETag"], "\(use)")
             #expect(try get("/", Self.window, from: server).body == page.body)
         }
         #expect(try get("/w.js", Self.window, from: server).text == "postMessage(1)")

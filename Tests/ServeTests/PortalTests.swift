@@ -91,7 +91,7 @@ import Web
         ("example.test/jam/plum", "http://example-test.localhost:8080/jam/plum"),
         ("plain.test/a", "http://plain-test.localhost:8080/a"),
         ("https://plain.test/a", "http://plain-test.localhost:8080/a"),
-        ("plain.test/none", "/-/page?url=https%3A%2F%2Fplain.test%2Fnone"),
+        ("plain.test/none", "/-/page?url=https://plain.test/none"),
     ])
     func `an address that a user typed opens the stored page, whether it has the scheme http or https`(
         text: String, location: String
