@@ -449,7 +449,7 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// Why a cleanup does not reach its limit, or leaves unused space in the files; empty if neither is the case.
-    private func problems(of report: CollectionReport) -> [Phrase] {
+    private func problems(of report: CollectionReport, hasFigures: Bool = true) -> [Phrase] {
         let shrinkFailure = report.shrinkFailure.map { Phrase(.filesNotShrunk, $0) }
         guard let obstacle = report.obstacle, !report.isWithinLimit, let limit = report.limit else {
             return [shrinkFailure].compactMap { $0 }
@@ -462,7 +462,7 @@ struct PortalCommandRunner: Sendable {
             case .again: Phrase(.limitMissedAgain)
             case .disk: shrinkFailure ?? Phrase(.limitMissedAgain)
             }
-        return [Phrase(.limitMissed, Wording.bytes(limit.byteCount)), reason]
+        return (hasFigures ? [Phrase(.limitMissed, Wording.bytes(limit.byteCount))] : []) + [reason]
     }
 
     /// - Parameter hasFigures: whether to include sizes.
@@ -480,7 +480,7 @@ struct PortalCommandRunner: Sendable {
             forecast.snapshots.isEmpty
             ? urls.isEmpty ? [Phrase(.cleanupNothing)] : []
             : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
-        let problems = problems(of: report).filter { hasFigures || $0.sentence != .limitMissed }
+        let problems = problems(of: report, hasFigures: hasFigures)
         return (hasFigures ? [first] : []) + problems + removed + snapshots + urls
     }
 }
