@@ -326,7 +326,9 @@ package struct Portal {
             fields: [
                 ("Content-Type", "text/html; charset=utf-8"), ("Cache-Control", "no-store"),
                 ("Vary", "Accept-Language"), ("Content-Security-Policy", policy),
-                ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+                // Mirrored pages are opened for the portal: Chromium sends no `Sec-Fetch-User` if a link in a frame of
+                // another process navigates the window.
+                ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "origin"),
                 // Pages with Cross-Origin-Embedder-Policy embed only frames that allow it.
                 ("Cross-Origin-Resource-Policy", "cross-origin"),
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),

@@ -139,6 +139,16 @@ import Web
         #expect(
             policy.contains(
                 "frame-ancestors http://*.localhost:\(server.port) http://localhost:\(server.port)"))
+        // A link in the frame opens a page without `Sec-Fetch-User`. Only the referrer shows that it is the portal's.
+        #expect(frame["Referrer-Policy"] == "origin")
+        var fields = [("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Site", "cross-site")]
+        for host in ["example-test.localhost", "past-1-example-test.localhost"] {
+            #expect(try get("/", fields, from: server, host: host).status == 403)
+        }
+        fields.append(("Referer", "http://larder.localhost:\(server.port)/"))
+        for host in ["example-test.localhost", "past-1-example-test.localhost"] {
+            #expect(try get("/", fields, from: server, host: host).status == 200)
+        }
         let past = try get(
             "/-/bar/frame?url=https://example.test/&snapshot=1", from: server, host: "localhost")
         #expect(past.text.contains(">Later<") && past.text.contains("Earlier copy:"))
