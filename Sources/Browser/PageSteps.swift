@@ -77,7 +77,7 @@ struct PageSteps: Sendable {
     private static let maxConsentTries = 4
     /// The maximum number of rounds in which parts are opened: opened parts may contain further collapsed ones.
     private static let maxUnfoldRounds = 3
-    /// The maximum number of these rounds while buttons that show more of the same cause requests.
+    /// The maximum number of these rounds as long as pressing buttons such as "load more" causes requests.
     private static let maxMoreRounds = 10
     /// The maximum number of values to choose in the page.
     private static let maxChoices = 40

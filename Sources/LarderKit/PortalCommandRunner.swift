@@ -449,6 +449,8 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// Why a cleanup does not reach its limit, or leaves unused space in the files; empty if neither is the case.
+    ///
+    /// - Parameter hasFigures: whether to include the limit.
     private func problems(of report: CollectionReport, hasFigures: Bool = true) -> [Phrase] {
         let shrinkFailure = report.shrinkFailure.map { Phrase(.filesNotShrunk, $0) }
         guard let obstacle = report.obstacle, !report.isWithinLimit, let limit = report.limit else {

@@ -359,7 +359,7 @@ struct TUFRepositoryFiles: ~Copyable {
 }
 
 /// The lock of a repository, while it exists.
-// Not private: Swift 6.3 cannot compile an unoptimised TUFRepository.swift then.
+// Not private, because Swift 6.3 then cannot compile TUFRepository.swift without optimisation.
 struct RepositoryLock: ~Copyable {
     private let file: File
 

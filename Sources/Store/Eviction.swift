@@ -171,8 +171,11 @@ extension StoreWriter {
             if keepsLastEarlier, let last = candidates.last(where: { !$0.isLive }) { kept.insert(last.id) }
             return others.map(\.id).filter { !kept.contains($0) }
         }
+        // The reader still sees snapshots that were removed in an open transaction, as in a forecast on PostgreSQL.
+        var present: Set<Int64> = []
+        try eachRow("SELECT id FROM snapshot") { present.insert($0.integer(0)) }
         var dropped = 0
-        for snapshot in old.sorted() {
+        for snapshot in old.sorted() where present.contains(snapshot) {
             let used = try usedByteCount()
             progress(used)
             if let limit, used <= limit { break }

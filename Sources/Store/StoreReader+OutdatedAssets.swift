@@ -48,8 +48,8 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Returns the ids of the URLs of assets that only a snapshot has which is about to be removed, and that are outdated in
-    /// all later snapshots.
+    /// Returns the ids of the URLs of assets that are outdated in all snapshots after the one that is about to be removed,
+    /// and that no other snapshot has.
     ///
     /// - Parameters:
     ///   - site: The id of the site.
