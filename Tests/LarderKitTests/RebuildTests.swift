@@ -131,7 +131,12 @@ import Testing
             _ = consume reader
         }
         for suffix in ["-wal", "-shm"] { unlink(folder.database + suffix) }
-        try scratch.write(bytes, to: "store/larder.db")
+        // A new file. If the old one were overwritten, and a thread of the last update still had it open, SQLite would share that
+        // thread's index of the deleted log with later connections, and report an I/O error.
+        try scratch.write(bytes, to: "damaged.db")
+        guard rename(scratch.file("damaged.db"), folder.database) == 0 else {
+            throw TestError("replacing the database")
+        }
     }
 
     /// Returns the served URLs with the digests of their bodies.
