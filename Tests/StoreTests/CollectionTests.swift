@@ -122,12 +122,14 @@ import Testing
         let forecast = try StoreWriter(store.folder).forecastCollection(
             CollectionOptions(limit: limit, allowsIncomplete: true), in: folder
         ).result
+        // Without a journal, as on PostgreSQL, only the rows differ.
         let journal = store.folder.journalByteCount
-        #expect(journal > 100_000)
+        #expect(TestStore.isPostgreSQL ? journal == 0 : journal > 100_000)
+        let tolerance = max(journal, 100_000) / 8
         let result = try collect(limit)
-        #expect(abs(forecast.byteCountBefore - result.byteCountBefore) < journal / 8)
+        #expect(abs(forecast.byteCountBefore - result.byteCountBefore) < tolerance)
         #expect(
-            abs(forecast.byteCountAfter - result.byteCountAfter) < journal / 8, "\(forecast), \(result)")
+            abs(forecast.byteCountAfter - result.byteCountAfter) < tolerance, "\(forecast), \(result)")
     }
 
     @Test func `without a limit only unreferenced content is removed`() throws {
@@ -483,7 +485,8 @@ import Testing
         }
         #expect(own?.reason == .busy)
         try other.end(snapshot, .publish(now: 2))
-        #expect(try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true)).evictedURLs == 2)
+        let result = try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true))
+        #expect(result.evictedURLs == 2, "\(result)")
     }
 
     @Test(.requiresFolderStore) func `a constant reader keeps the file large, and the result says so`() throws
