@@ -29,7 +29,7 @@ extension StoreWriter {
     }
 
     /// Removes content, one stage after the other, until the store takes no more than `limit` bytes. The size
-    /// is measured after each step. If a step has not made the store smaller, nothing more is removed, and
+    /// is measured after each step. If content was removed and the store is not smaller, nothing more is removed, and
     /// `result.shrinkFailure` or `result.excess` gives the reason.
     ///
     /// The caller must be the only writer and have removed all unreferenced content.
@@ -52,9 +52,11 @@ extension StoreWriter {
                 guard try remove(stage, downTo: target, options, &result, progress) else { break }
                 try returnSpace(downTo: allowed, &result)
                 guard stage.removesContent else { break }
+                let (freed, removed) = (before - (try storedByteCount()), used - (try usedByteCount()))
+                // A removed snapshot frees nothing if a later one needs all of its responses.
+                if freed <= 0, removed <= 0 { break }
                 // If the disk gets back much less than was removed, for example because a pack is damaged,
                 // removing more would only lose content.
-                let (freed, removed) = (before - (try storedByteCount()), used - (try usedByteCount()))
                 if freed <= 0 || freed < removed / 2 {
                     result.excess = max(1, try storedByteCount() - allowed)
                     return
