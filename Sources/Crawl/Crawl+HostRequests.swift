@@ -109,6 +109,23 @@ extension Crawl {
         try apply(.probed(host: host, answer))
     }
 
+    /// Reports to the frontier whether a page that loaded before now asks for a login, which means that the
+    /// session has ended. The response is not stored.
+    func didFetchSessionCheck(_ result: FetchResult, of host: Int) throws(CrawlError) {
+        var asksForLogin: Bool?
+        if let (response, text) = try beginning(of: result, Self.maxSessionCheckBytes) {
+            switch response.status {
+            case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
+            case 200..<300: asksForLogin = LoginPageSigns.hasPasswordField(text.span)
+            default: break
+            }
+        }
+        try apply(.sessionChecked(host: host, asksForLogin: asksForLogin))
+    }
+
+    /// The maximum size of the part of a page that is searched for a password field.
+    static let maxSessionCheckBytes = 256 * 1024
+
     /// Returns a response with at most `byteCount` bytes of its body, and discards the rest. Returns nil if
     /// the request failed, and throws if this machine was the cause.
     func beginning(
@@ -197,7 +214,8 @@ extension Crawl {
         progress(meter.measure(figures))
     }
 
-    func reportAnswer(_ result: FetchResult) {
+    /// Calls the caller's closure for finished requests (`CrawlPlan.fetched`), if there is one.
+    func notifyFetched(_ result: FetchResult) {
         guard let fetched = plan.fetched else { return }
         var status: Int?
         var failure: String?

@@ -2,14 +2,14 @@ internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
-package import Web
+internal import Web
 
 extension Crawl {
     /// Processes the result of a request: stores the response, sends it to a scan thread, or reports its
     /// failure.
     func didFetch(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
-        reportAnswer(result)
+        notifyFetched(result)
         try apply(.received(byteCount: result.wireByteCount))
         switch RequestPurpose(number: result.number) {
         case .robots(let host): return try didFetchRobots(result, of: host)
@@ -57,13 +57,14 @@ extension Crawl {
         }
     }
 
-    /// Requests a page once more without cookies, if it is not known yet whether pages of this kind list the earlier
-    /// requests of the crawl (`CookieTraces`). Returns whether it did; the response then waits for the other one.
+    /// Requests a page once more without cookies, if pages of this kind may list recently visited pages, which are those that
+    /// the crawl itself has requested (`CookieTraces`). Returns whether it did; this response is then kept until the other
+    /// one arrives.
     private func startCookieComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
         -> Bool
     {
         let (number, url) = (result.number, frontier.url(result.number))
-        // A second request at once would break the promise to keep the distance that a robots.txt asks for.
+        // An immediate second request would violate the `Crawl-delay` of robots.txt.
         guard plan.hasOnlyOwnCookies, frontier.crawlDelay == nil else { return false }
         if response.fields.contains("Set-Cookie") { cookieTraces.noteCookie(of: url) }
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
@@ -83,7 +84,7 @@ extension Crawl {
         let (number, url) = (result.number, frontier.url(result.number))
         let mayRepeat = referrerHosts.didRespond(
             number, url, status: response.status, hadReferrer: result.sentFields.contains("Referer"))
-        // A second request at once would break the promise to keep the distance that a robots.txt asks for.
+        // An immediate second request would violate the `Crawl-delay` of robots.txt.
         guard mayRepeat, frontier.crawlDelay == nil, let page = frontier.referrer(of: number),
             Referrer.value(from: page, to: url) != nil
         else { return false }
@@ -96,19 +97,20 @@ extension Crawl {
     /// Chooses between the two responses of a page that was requested with and without cookies. Returns the
     /// same result for other requests.
     private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
-        guard let before = responsesWithCookies.removeValue(forKey: result.number) else { return result }
-        guard let with = Self.words(of: before), let without = Self.words(of: result) else {
+        guard let withCookies = responsesWithCookies.removeValue(forKey: result.number) else { return result }
+        guard let with = Self.contentPrint(of: withCookies), let without = Self.contentPrint(of: result)
+        else {
             if case .response = result.outcome { cookieTraces.noteRefusal(of: frontier.url(result.number)) }
             Self.discard(result)
-            return before
+            return withCookies
         }
         let isTrace = cookieTraces.compare(frontier.url(result.number), with: with, without: without)
-        Self.discard(isTrace ? before : result)
-        return isTrace ? result : before
+        Self.discard(isTrace ? withCookies : result)
+        return isTrace ? result : withCookies
     }
 
-    /// The fingerprint of a page's words; nil for another response.
-    private static func words(of result: FetchResult) -> ContentPrint? {
+    /// The fingerprint of the text of a page; nil unless the status is 200.
+    private static func contentPrint(of result: FetchResult) -> ContentPrint? {
         guard case .response(let response) = result.outcome, response.status == 200 else { return nil }
         let bytes = try? response.body.beginning(ContentPrint.maxTextBytes)
         return bytes.map { ContentPrint(text: $0.span) }
@@ -122,15 +124,15 @@ extension Crawl {
 
     /// Sends a further request for a partial body that this result does not complete. Returns whether it did.
     ///
-    /// A range request is incomplete if the server sent a shorter range than requested (RFC 9110 14.2 allows
-    /// that), or a 304 to a request without the conditions that allow one.
+    /// Resumes again if the server sent a shorter range than requested, as RFC 9110 14.2 allows. Starts over if it sent a
+    /// 304, which a request without `If-None-Match` and `If-Modified-Since` does not allow.
     private func continuePartial(_ result: FetchResult, _ stored: CacheLookup.StoredCopy?) throws(CrawlError)
         -> Bool
     {
-        let before = resumed.removeValue(forKey: result.number)
+        let resumedFrom = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().addingOrigin(result.sentFields["Origin"])
-        if result.hasOnlyPartOfRest, let before, partial.byteCount - before >= Self.minPartBytes {
+        if result.hasOnlyPartOfRest, let resumedFrom, partial.byteCount - resumedFrom >= Self.minPartBytes {
             if let stored { validating[result.number] = stored }
             try sendRequest(result.number, result.url, origin, resume: partial)
             return true
@@ -157,11 +159,8 @@ extension Crawl {
             // A failed request has no network zone, so the zone of the stored response applies to its links.
             try apply(.connected(number, from: stored.flags.zone))
             try followLinks(of: number, stored, mayLeaveOut: false)
-        case .waiting:
-            // The retry sends the same conditions.
-            break
-        default:
-            break
+        // An entry that waits for a retry needs nothing: the retry sends the same conditions.
+        case .failed, .skipped, .queued, .running, .waiting, .done, .redirected, .elsewhere: break
         }
     }
 
@@ -212,8 +211,11 @@ extension Crawl {
         }
     }
 
-    /// Processes a response that is not a 304: scans a success, holds a redirect until the frontier decides,
-    /// and reports other statuses as failures. A 404 or 410 is stored as a tombstone.
+    /// Processes a response that does not confirm a stored one.
+    ///
+    /// May repeat the request in another form, for which the response is not used. Otherwise scans the body of a success,
+    /// holds a redirect until the frontier decides about it, and reports other statuses as failures. Stores a 404 or 410 as
+    /// a tombstone, unless it is a single-page application, which is scanned like a success.
     private func didRespond(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
         let number = result.number
         let latency = result.exchange?.timings.latency
@@ -225,10 +227,10 @@ extension Crawl {
             report.bodyByteCount += response.body.byteCount
             return try scan(number, frontier.url(number), .fetched(response), of: result)
         }
-        if let challenge = try challenge(in: response) {
+        if let challenge = try takeChallenge(from: response) {
             return try apply(.failed(number, .challenged(challenge), after: latency))
         }
-        let isApplication = try isApplication(response, number)
+        let isApplication = try isSinglePageApplication(response, number)
         let errorBody = try isApplication ? nil : errorBody(of: response, number)
         if !isApplication { response.body.discard() }
         let url = frontier.url(number)
@@ -259,7 +261,7 @@ extension Crawl {
                     .init(
                         target: redirect.url, latency: latency,
                         setsCookie: response.fields.contains("Set-Cookie"),
-                        wasStored: try isStoredBefore(number))))
+                        wasStored: try hasStoredPage(behindLoginAt: number))))
         }
         let failure = Failure.status(response.status)
         try apply(
@@ -272,9 +274,12 @@ extension Crawl {
         }
     }
 
-    /// Whether an answer with 404 or 410 to a page is an application: HTML that gets its content from scripts, and does not
-    /// say "not found" before they run. Hosts of files send it for every path that has no file. It is a page like others.
-    private func isApplication(_ response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> Bool {
+    /// Whether a 404 or 410 response for a page is a single-page application: HTML whose scripts build the content, and that
+    /// does not say "not found" before they run. Static file hosts send such a page, with status 404, for every path without
+    /// a file. It is stored like any other page.
+    private func isSinglePageApplication(_ response: FetchedResponse, _ number: UInt32) throws(CrawlError)
+        -> Bool
+    {
         let type = response.fields.contentType
         guard Failure.status(response.status).isGone, frontier.role(of: number) == .page,
             type?.isHTML ?? false, response.body.byteCount <= Rendering.maxErrorBodyBytes
@@ -288,7 +293,7 @@ extension Crawl {
         return !NotFoundWords.areSaid(in: table.title ?? "") && !NotFoundWords.areSaid(in: text)
     }
 
-    /// The body of an answer with an error status that a script of a rendered page reads; nil for other answers.
+    /// The body of an error response that a script of a rendered page reads; nil for other responses.
     private func errorBody(of response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> [UInt8]? {
         guard rendering?.readByScripts.contains(number) == true,
             Failure.status(response.status).isAnswerForScripts,
@@ -299,7 +304,7 @@ extension Crawl {
         }
     }
 
-    /// Stores an answer with an error status, which scripts get offline as well.
+    /// Stores an error response, which scripts get offline as well.
     private func storeErrorAnswer(_ body: [UInt8], _ head: NewResponse) throws(CrawlError) {
         guard let number = head.number, plan.rules.storageBan(for: frontier.url(number), nil) == nil else {
             return
@@ -307,7 +312,8 @@ extension Crawl {
         var answer = head
         answer.request = .errorAnswer
         answer.type = HTTPFields(block: head.fields.utf8.span).contentType?.essence
-        // A login that only a script knows does not identify the requesters who may have the answer.
+        // The script sent credentials that Larder cannot compare with those of later requests, so the answer must match none
+        // of them.
         if scriptFields[number]?.contains("Authorization") == true { answer.variant = VaryKey.never }
         try storing { () throws(StoreError) in
             answer.body = .new(
@@ -319,8 +325,9 @@ extension Crawl {
         rendering?.errorAnswers.insert(number)
     }
 
-    /// The bot challenge in a response that is not a success, whose body is then discarded; nil if it has none.
-    private func challenge(in response: FetchedResponse) throws(CrawlError) -> BotChallenge? {
+    /// Returns the bot challenge in a response that is not a success, and discards the body. Returns nil and leaves the body
+    /// if there is none.
+    private func takeChallenge(from response: FetchedResponse) throws(CrawlError) -> BotChallenge? {
         let (status, fields) = (response.status, response.fields)
         if let announced = BotChallenge(status: status, fields: fields) {
             response.body.discard()
@@ -383,7 +390,8 @@ extension Crawl {
         case .robots, .probe, .sessionCheck: return try didStoreHostResponse(result.number)
         }
         beingScanned.remove(result.number)
-        let wasStored = result.login == .inPlaceOfPage ? try isStoredBefore(result.number) : false
+        let wasStored =
+            result.login == .inPlaceOfPage ? try hasStoredPage(behindLoginAt: result.number) : false
         signatureRequests.add(result.acceptSignatures)
         if result.isTooLarge { report.unread.append(frontier.url(result.number).href) }
         if result.isOverlong { report.overlong.append(frontier.url(result.number).href) }
@@ -393,14 +401,15 @@ extension Crawl {
         prepareRendering()
         if let kept = result.keptResponse { try fallBack(result.number, to: kept) }
         try restore(result.restored)
-        // Not after a scan of the stored response itself, which gives the links of a restored page if there is a session.
+        // `restore` may scan the stored response for its links. The result of that scan must not restore it again.
         if rejectedReasons[result.number] != nil, result.refusal == nil, !result.isReused {
             try restore(result.number, frontier.url(result.number), isEnding: false)
         }
     }
 
-    /// Whether an earlier snapshot has a response for a URL where this run may have received a login page.
-    private func isStoredBefore(_ number: UInt32) throws(CrawlError) -> Bool {
+    /// Whether the store has a response for a URL at which this run may have received a login page instead. False if a
+    /// login page there would not mean a lost session (`Frontier.needsSession`).
+    private func hasStoredPage(behindLoginAt number: UInt32) throws(CrawlError) -> Bool {
         guard frontier.needsSession(number), let cacheLookup else { return false }
         return try storing { () throws(StoreError) in
             try cacheLookup.hasResponse(for: frontier.url(number))
@@ -412,7 +421,7 @@ extension Crawl {
         plan.supplied?.isPage(url) == true ? .page : frontier.role(of: number)
     }
 
-    /// Makes a response without a body: a redirect or a tombstone.
+    /// Makes a response whose body is empty so far: a redirect, a tombstone, or an error response before its body is added.
     func head(
         _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
     ) -> NewResponse {
@@ -439,38 +448,6 @@ extension FetchedBody {
         switch self {
         case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])
         case .file(let path, _): try BodyContent.file(path: path).beginning(byteCount)
-        }
-    }
-}
-extension Crawl {
-    /// Reports to the frontier whether a page that loaded before now asks for a login, which means that the
-    /// session has ended. The response is not stored.
-    func didFetchSessionCheck(_ result: FetchResult, of host: Int) throws(CrawlError) {
-        var asksForLogin: Bool?
-        if let (response, text) = try beginning(of: result, Self.maxSessionCheckBytes) {
-            switch response.status {
-            case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
-            case 200..<300: asksForLogin = LoginPageSigns.hasPasswordField(text.span)
-            default: break
-            }
-        }
-        try apply(.sessionChecked(host: host, asksForLogin: asksForLogin))
-    }
-
-    static let maxSessionCheckBytes = 256 * 1024
-}
-
-/// A response that redirects.
-package struct Redirect {
-    /// The target without its fragment; nil if the `Location` header is missing or invalid.
-    package let url: WebURL?
-
-    /// Returns nil for other statuses, including 300, which offers a choice, and 304, which confirms a stored
-    /// response.
-    package init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
-        switch status {
-        case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.key }
-        default: return nil
         }
     }
 }

@@ -272,12 +272,13 @@ package final class Crawl {
 
     /// Adds to the report what the frontier and the plan say about the whole run.
     private func completeReport() {
-        report.count(
-            frontier, keptFromBefore, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
+        report.complete(
+            from: frontier, keptFromBefore, rejected: rejectedReasons,
+            isInterrupted: interruption.isRequested,
             limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
         report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
         report.rendering.count(frontier.rendering)
-        report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
+        report.checkUnresolvedHosts(besides: Set(plan.start.map(\.host)), lookUp: plan.hostLookup)
         report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
         // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }

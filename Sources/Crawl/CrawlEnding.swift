@@ -36,7 +36,7 @@ struct CrawlEnding {
             plan.rejectsInterceptionPages && (ending.isPublishing || hasShrunk)
                 || plan.publishCheck != nil && ending.isPublishing
         else { return try noteUnchanged(writes.finish(ending), in: &report) }
-        let (snapshot, refused, plan) = (snapshot, report.refused, plan)
+        let (snapshot, mismatches, plan) = (snapshot, report.digestMismatches, plan)
         // If there is a gate, a run with a time or byte limit must not add to the live snapshot
         // (`publishSoFar`).
         let passing = plan.publishCheck == nil ? ending : .publishIfChanged(now: now)
@@ -53,7 +53,7 @@ struct CrawlEnding {
                     found.withLock { $0.passwordPage = page }
                 }
             }
-            if interception == nil, !hasShrunk, try plan.publishCheck?(snapshot, refused) ?? true {
+            if interception == nil, !hasShrunk, try plan.publishCheck?(snapshot, mismatches) ?? true {
                 return passing
             }
             found.withLock { ($0.isRejected, $0.interception) = (true, interception) }

@@ -5,9 +5,11 @@ package import Web
 
 /// The result of a crawl.
 ///
-/// The driver (`Crawl`) adds each response to it while the crawl runs (`add(_:)`), and counts the URLs of the frontier at
-/// the end (`count`), once. Every URL of the frontier is then in one of these: stored (`pages`, `assets`, `redirects`),
-/// requested without success (`missing`), not requested (`skipped`), or a wrong guess.
+/// The driver (`Crawl`) adds each finished request while the crawl runs (`add(_:)`), and the URLs of the frontier once, at
+/// the end (`complete(from:_:)`). Each URL is then stored (`pages`, `assets`, `redirects`), requested without success
+/// (`missing`), not requested (`skipped`) or a wrong guess. Not counted are sitemaps, URLs of other workers, login pages
+/// that another URL redirects to, URLs that an update does not supply, and URLs that were left when the run was
+/// interrupted.
 public struct CrawlReport: Sendable, Equatable {
     /// The name of the site.
     public package(set) var site: String
@@ -17,9 +19,9 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var isContinued: Bool
     /// Whether it was interrupted.
     public package(set) var isInterrupted = false
-    /// Whether the snapshot has the same content as the live one, which stays in its place. `snapshot` is then its number.
+    /// Whether the new snapshot has the same content as the live one. The live one then stays, and `snapshot` is its number.
     public package(set) var isUnchanged = false
-    /// Whether the snapshot is live.
+    /// Whether the snapshot is live. Between `complete(from:_:)` and the end of the run: whether it may be published.
     public package(set) var isPublished = false
     /// Whether the snapshot is complete, but was rejected.
     public package(set) var isRejected = false
@@ -33,7 +35,7 @@ public struct CrawlReport: Sendable, Equatable {
     package var doubts: [String] = []
     /// Hosts whose login session ended during the run, so that no more was requested from them.
     public package(set) var lostSessions: [LostSession] = []
-    /// The last parts of paths by which side pages were recognised and left out.
+    /// The last path segments of side pages that were left out, each with the kind of side page that it identifies.
     var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
@@ -51,7 +53,7 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var confirmed = 0
     /// The size of the bodies that were therefore not sent.
     public package(set) var savedByteCount = 0
-    /// The hosts by name.
+    /// The statistics of each host by its name. `hosts` is the sorted list.
     package var tallies: [String: Host] = [:]
     /// The limit that ended the crawl, or left pages out.
     package var limit: CrawlLimits.Reached?
@@ -73,7 +75,7 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var rendering = RenderReport()
     /// URLs that were requested and could not be loaded.
     public package(set) var missing: [Missing] = []
-    /// Recorded misses that no server answered.
+    /// The URLs of recorded misses that no server answered.
     package var unansweredMisses: Set<String> = []
     /// Origins whose robots.txt could not be loaded. The next site of the same run does not wait for them.
     package var failedRobotsOrigins: Set<String> = []
@@ -194,10 +196,12 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// A URL that was requested and could not be loaded.
     public struct Missing: Sendable, Equatable {
+        /// The URL. `url` is its text.
         package let address: WebURL
         /// The last failure of the URL.
         package let failure: Failure
-        /// The URLs from a start URL to the page that requested it.
+        /// The URLs from a start URL to the page that requested it, without the middle of a very long chain. `chain` is their
+        /// texts.
         package let referrers: [WebURL]
         /// Whether it is an asset; else it is a page.
         public let isAsset: Bool
@@ -207,8 +211,9 @@ public struct CrawlReport: Sendable, Equatable {
         public package(set) var isRecordedMiss = false
         /// Whether its host has no address, and belongs to another site.
         fileprivate(set) var isOnUnknownHost = false
-        /// Whether the answer that a page's script got, such as 401, is stored, so that it gets the same offline.
-        fileprivate(set) var isAnswered = false
+        /// Whether a page's script requested the URL and got an error that the site intends, such as 401. The error is
+        /// stored, so that the script gets it offline as well.
+        fileprivate(set) var isIntendedError = false
 
         /// The URL.
         public var url: String { address.href }
@@ -221,18 +226,18 @@ public struct CrawlReport: Sendable, Equatable {
         /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
         /// Whether the URL does not exist on the live site: the server answers 404 or 410, the page says "not found", or
-        /// the host of another site has no address. Also whether a script got another status from 400 to 499, except 403, and gets it
-        /// offline as well.
+        /// the host of another site has no address. Also true for an error that a page's script gets offline as well, if its
+        /// status is from 400 to 499 and not 403.
         public var isBroken: Bool {
-            failure.isGone || failure == .softNotFound || isOnUnknownHost || isAnswered
+            failure.isGone || failure == .softNotFound || isOnUnknownHost || isIntendedError
         }
-        /// The URLs from a start URL to the page that requested it.
+        /// The URLs from a start URL to the page that requested it, without the middle of a very long chain.
         public var chain: [String] { referrers.map(\.href) }
     }
 
     /// A URL that was linked and not requested.
     public struct Skipped: Sendable, Equatable {
-        /// The URL.
+        /// The URL. `address` is the parsed one.
         public let url: String
         /// The rule, limit or directive because of which it was not requested.
         package let cause: SkipReason
@@ -295,14 +300,14 @@ extension CrawlReport {
         tallies[result.url.host] = tally
     }
 
-    /// Counts the URLs of the frontier at the end of a run, and decides whether the snapshot may be published.
+    /// Adds the URLs and results of the frontier at the end of a run, and decides whether the snapshot may be published.
     ///
     /// - Parameters:
     ///   - keptFromBefore: the entries with a stored response of an earlier snapshot, which is still served.
     ///   - rejected: the entries whose new responses were rejected in favour of the stored ones.
     ///   - reached: the limit that ended the run, if the frontier did not notice it.
-    mutating func count(
-        _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
+    mutating func complete(
+        from frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
         rejected: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
@@ -342,6 +347,7 @@ extension CrawlReport {
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
                 skipped.append(skippedURL(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isFinalResponse:
+                // A recorded miss has no referrer, so the chain of its redirects begins with it.
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
                 var miss = missingURL(
                     number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
@@ -370,35 +376,39 @@ extension CrawlReport {
                 }
             }
         }
-        // A limit that left nothing out did not end anything.
+        // A limit that left out no URL did not affect the result.
         if !skipped.contains(where: \.isOverLimit), !frontier.rendering.hasUnrenderedPages { limit = nil }
         // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && hasStoredStart
     }
 
-    /// Finds out which hosts that the resolver did not find have no address. If the resolver does not answer, the network
-    /// may be at fault, and the URLs of these hosts count as failed.
+    /// Looks up the hosts that could not be resolved during the crawl once more, to distinguish domains that do not exist
+    /// from a failing network. Stops at the first lookup that no name server answers. URLs of the remaining hosts count as
+    /// failed.
     ///
-    /// - Parameter starts: the hosts of the site itself, whose URLs never count as broken.
-    mutating func findUnknownHosts(besides starts: Set<String>, _ answer: (String) -> HostLookup.Answer) {
-        var hosts = Set(missing.filter { $0.failure.isUnknownHost }.map(\.address.host)).subtracting(starts)
-        for host in hosts.sorted().prefix(Self.maxLookups) {
-            let lookup = answer(host)
-            if lookup == .isUnknown { unknownHosts.insert(host) }
-            if lookup == .noAnswer { hosts = [] }
-            if hosts.isEmpty { break }
+    /// - Parameter starts: the hosts of the site itself, whose URLs never count as broken for this reason.
+    mutating func checkUnresolvedHosts(
+        besides starts: Set<String>, lookUp: (String) -> HostLookup.Answer
+    ) {
+        let hosts = Set(missing.filter { $0.failure.isUnknownHost }.map(\.address.host)).subtracting(starts)
+        lookups: for host in hosts.sorted().prefix(Self.maxLookups) {
+            switch lookUp(host) {
+            case .hasAddress: break
+            case .isUnknown: unknownHosts.insert(host)
+            case .noAnswer: break lookups
+            }
         }
         for index in missing.indices where unknownHosts.contains(missing[index].address.host) {
             missing[index].isOnUnknownHost = missing[index].failure.isUnknownHost
         }
     }
 
-    /// Marks the URLs whose answer to a script is stored. Errors of the server (500 to 599) may be temporary.
+    /// Marks the URLs whose stored errors for scripts are intended. Errors of the server (500 to 599) may be temporary.
     mutating func noteErrorAnswers(_ urls: Set<WebURL>) {
         for index in missing.indices where urls.contains(missing[index].address) {
             guard case .status(let status) = missing[index].failure else { continue }
-            // Servers also answer 403 to crawlers alone.
-            missing[index].isAnswered = status < 500 && status != 403
+            // Some servers answer 403 to crawlers only.
+            missing[index].isIntendedError = status < 500 && status != 403
         }
     }
 
@@ -422,13 +432,13 @@ extension CrawlReport {
             isAsset: frontier.role(of: number) == .asset, isKeptFromBefore: isKeptFromBefore)
     }
 
-    /// The reasons of rejected responses that have another digest, by URL.
-    var refused: [String: String] {
-        var refused: [String: String] = [:]
+    /// The details of digest mismatches, by URL.
+    var digestMismatches: [String: String] {
+        var mismatches: [String: String] = [:]
         for missing in missing {
-            if case .digestMismatch(let detail) = missing.failure { refused[missing.url] = detail }
+            if case .digestMismatch(let detail) = missing.failure { mismatches[missing.url] = detail }
         }
-        return refused
+        return mismatches
     }
 
     /// How the snapshot ends. A byte or time limit cuts a run off at any point, so its snapshot is published only
@@ -445,12 +455,14 @@ extension CrawlReport {
 }
 
 extension CrawlReport {
-    /// Adds the counts of an earlier run of the same site that this one continued.
+    /// Adds the traffic of an earlier run of the same site, after which this one fetched missing responses. The pages,
+    /// assets and missing URLs of this report already are those of both runs.
     package mutating func include(_ earlier: CrawlReport) {
         isContinued = earlier.isContinued
         isUnchanged = isUnchanged && earlier.isUnchanged
         passwordPage = passwordPage ?? earlier.passwordPage
         requests += earlier.requests
+        // What this run confirms is a response that the earlier run has just fetched or confirmed.
         confirmed = earlier.confirmed
         savedByteCount = earlier.savedByteCount
         wireByteCount += earlier.wireByteCount

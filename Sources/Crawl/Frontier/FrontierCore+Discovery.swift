@@ -170,7 +170,7 @@ extension FrontierCore {
         _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: EntryRecord.Flags = [],
         nearestZone: NetworkZone, chain: UInt8? = nil
     ) -> UInt32 {
-        let (number, isNew) = urls.number(of: url)
+        let (number, isNew) = urls.insert(url)
         guard isNew || records[Int(number)].flags.contains(.isReferrerOnly) else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
                 admitIfOnlyNofollowed(number, by: referrer, nearestZone: nearestZone)
@@ -252,7 +252,7 @@ extension FrontierCore {
         }
         switch traps.isQuiet ? .fine : traps.verdict(on: url) {
         case .fine: break
-        case .slowed: records[Int(number)].flags.insert(.isSlow)
+        case .slowed: records[Int(number)].flags.insert(.isPossibleTrap)
         case .stopped(let reason): return skip(number, .trap(reason))
         }
         switch hosts[Int(record.host)].robots?.verdict(on: url) {
@@ -315,7 +315,7 @@ extension FrontierCore {
 
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
         records[Int(number)].state = .skipped
-        records[Int(number)].reason = reasons.place(of: reason, for: number)
+        records[Int(number)].reason = reasons.insert(reason, for: number)
         if sharing != nil, reason.needsRequest { sharing?.outcomes.append(number) }
     }
 
@@ -386,7 +386,7 @@ extension FrontierCore {
     mutating func discoverUnfollowed(
         _ url: WebURL, by finder: UInt32, role: Role = .page, for reason: SkipReason = .nofollow
     ) -> UInt32 {
-        let (number, isNew) = urls.number(of: url)
+        let (number, isNew) = urls.insert(url)
         guard isNew else { return number }
         let (finderDepth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
         records.append(

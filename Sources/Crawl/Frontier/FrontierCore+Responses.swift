@@ -208,7 +208,7 @@ extension FrontierCore {
     private mutating func endWithResponse(_ number: UInt32, after latency: Duration?) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
-        hosts[host].faults.didRespond(in: urls.folder(number))
+        hosts[host].faults.didRespond(in: urls.folderHash(number))
         hosts[host].deferralCount = 0
         noteResponse(of: host)
         if hosts[host].nextLookup != nil {
@@ -238,7 +238,7 @@ extension FrontierCore {
         if failure.shouldSlowDownHost {
             runningCount -= 1
             let hadResponses = hosts[host].faults.hasResponses
-            let isHostAtFault = hosts[host].faults.didObject(number, in: urls.folder(number), failure)
+            let isHostAtFault = hosts[host].faults.didObject(number, in: urls.folderHash(number), failure)
             hosts[host].pace.didObject(
                 after: latency, retryAfter: longWait == nil ? retryAfter : nil,
                 isHostAtFault: isHostAtFault && !hadBegun,

@@ -191,7 +191,7 @@ extension FrontierCore {
     /// Returns the number of the referrer of a remote discovery. An unknown referrer gets a record that only serves as a
     /// link of the referrer chain: it is never requested, whichever worker has its host.
     private mutating func referrerNumber(of url: WebURL, _ facts: Frontier.RemoteDiscovery.Facts) -> UInt32 {
-        let (number, isNew) = urls.number(of: url)
+        let (number, isNew) = urls.insert(url)
         guard isNew else { return number }
         // A page is one link further from the start than its referrer; a redirect target or an asset is not.
         let isOneLinkFurther = facts.redirects == 0 && facts.role == .page

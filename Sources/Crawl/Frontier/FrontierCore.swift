@@ -369,7 +369,7 @@ struct FrontierCore: Sendable {
         guard !suspectFolders.isEmpty else { return hosts[host].queue.popFirst() }
         return hosts[host].queue.popDiagnostic { [records, urls] number in
             records[Int(number)].state == .queued
-                && suspectFolders.contains(urls.folder(number))
+                && suspectFolders.contains(urls.folderHash(number))
         } isFresh: { [records] number in
             records[Int(number)].attempts == 0
         }
@@ -390,7 +390,7 @@ struct FrontierCore: Sendable {
     mutating func isVariant(_ number: UInt32) -> Bool {
         let record = records[Int(number)]
         guard options.limits.pages != nil, record.role == .page, record.redirects == 0,
-            let base = urls.withoutQuery(number)
+            let base = urls.numberWithoutQuery(of: number)
         else { return false }
         switch records[Int(base)].state {
         case .queued, .running, .done: break
@@ -456,7 +456,7 @@ struct FrontierCore: Sendable {
                 && !records[Int(parent)].flags.contains(.isSecondary)
                 && (records[Int(parent)].state != .failed || isInOrder(parent))
         }
-        if isPage(urls.withoutQuery(number)) { return true }
+        if isPage(urls.numberWithoutQuery(of: number)) { return true }
         return QueryViews.parents(of: url.query ?? "").contains { reference in
             WebURL(reference, base: url).map { isPage(urls.find($0.key)) } ?? false
         }

@@ -5,7 +5,7 @@ internal import Web
 extension FrontierCore {
     /// The stored form of an entry, small enough for millions of them.
     struct EntryRecord: Sendable {
-        /// The state without its associated values, which are in `ReasonTable` and `failures`.
+        /// `Frontier.EntryState` without its associated values, which are in `ReasonTable` and `failures`.
         enum RecordState: UInt8, Sendable {
             case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
@@ -14,12 +14,15 @@ extension FrontierCore {
         struct Flags: OptionSet, Sendable {
             let rawValue: UInt16
 
+            /// Whether the entry is a start URL or the target of its redirects.
             static let isStart = Flags(rawValue: 1)
+            /// Whether the URL only looked like a link, or no page links to it (`/favicon.ico`, a recorded miss). If it
+            /// cannot be loaded, it does not count as missing.
             static let isGuess = Flags(rawValue: 2)
             /// Whether the store knows the entry's number.
             static let hasStoredNumber = Flags(rawValue: 4)
             /// Whether the page belongs to a possible trap, so that it is fetched after all others.
-            static let isSlow = Flags(rawValue: 8)
+            static let isPossibleTrap = Flags(rawValue: 8)
             /// Whether the page says "not found" with a status of success (soft 404).
             static let isSoftNotFound = Flags(rawValue: 16)
             /// Whether the entry is requested with CORS.
@@ -28,10 +31,11 @@ extension FrontierCore {
             static let isDocument = Flags(rawValue: 64)
             /// Whether the entry is known only as the referrer of an entry that another worker sent.
             static let isReferrerOnly = Flags(rawValue: 128)
-            /// Whether the page waits until no page is left to render.
+            /// Whether the page waits until no page is left to render, because it is a variant of another page or is
+            /// secondary.
             static let waitsForRendering = Flags(rawValue: 256)
-            /// Whether the page waits in `PageOrder.queue`.
-            static let isInOrder = Flags(rawValue: 512)
+            /// Whether the page or sitemap waits for its turn in `PageOrder.queue`.
+            static let isWaitingForTurn = Flags(rawValue: 512)
             /// Whether only assets and rendered pages link to the page so far, and the number of pages is
             /// limited.
             static let isSecondary = Flags(rawValue: 1024)
@@ -45,9 +49,9 @@ extension FrontierCore {
         static let noEntry = UInt32.max
 
         let host: UInt32
-        /// The entry that first led here; `UInt32.max` for a start URL.
+        /// The entry that first linked or redirected here; `noEntry` if there is none, as for a start URL or a recorded miss.
         var referrer: UInt32
-        /// The entry that this one redirects to; `UInt32.max` if it does not.
+        /// The entry that this one redirects to; `noEntry` if it does not redirect.
         var target = noEntry
         /// The reason for which the entry was skipped, as an index into `ReasonTable`.
         var reason: UInt16 = 0
@@ -58,8 +62,8 @@ extension FrontierCore {
         var attempts: UInt8 = 0
         /// The network zone that its response came from.
         var zone = NetworkZone.publicNetwork
-        /// The nearest network zone that its request may connect to: the nearest of the zones of the
-        /// responses with a link to it.
+        /// The nearest network zone that its request may connect to (see `NetworkZone`): that of the nearest server
+        /// that sent a link to it.
         var nearestZone: NetworkZone
         /// For an asset, the length of the chain of assets that need each other up to this one; for a page,
         /// the number of refreshes up to it.
@@ -72,7 +76,8 @@ extension FrontierCore {
 /// A table of URLs by number, and of numbers by URL. It takes little more memory than the text, because a
 /// crawl may discover millions.
 struct URLTable: Sendable {
-    /// The maximum length of a URL in bytes. Longer ones are cut off.
+    /// The maximum length of a URL in bytes. Longer ones are cut off. Two of them may then share a number, which does
+    /// no harm: links over `Scope.maxURLBytes` are skipped anyway.
     static let maxURLBytes = 1 << 20 - 1
     private static let chunkSize = 1 << 20
 
@@ -86,9 +91,8 @@ struct URLTable: Sendable {
 
     var count: Int { places.count }
 
-    /// Returns the number of a URL, which is a new one if the URL is not in the table. The URL must not have
-    /// a fragment.
-    mutating func number(of url: WebURL) -> (number: UInt32, isNew: Bool) {
+    /// Adds a URL if it is not in the table, and returns its number. The URL must not have a fragment.
+    mutating func insert(_ url: WebURL) -> (number: UInt32, isNew: Bool) {
         var href = url.href
         return href.withUTF8 { bytes in
             let bytes = UnsafeBufferPointer(rebasing: bytes.prefix(Self.maxURLBytes))
@@ -102,6 +106,7 @@ struct URLTable: Sendable {
         }
     }
 
+    /// Returns the number of a URL without a fragment; nil if it is not in the table.
     func find(_ url: WebURL) -> UInt32? {
         var href = url.href
         return href.withUTF8 { bytes in
@@ -110,8 +115,9 @@ struct URLTable: Sendable {
         }
     }
 
-    /// Returns the number of the same URL without its query, if the URL has one and the other is in the table.
-    func withoutQuery(_ number: UInt32) -> UInt32? {
+    /// Returns the number of the URL without its query; nil if it has no query, or if the table does not have the URL
+    /// without it.
+    func numberWithoutQuery(of number: UInt32) -> UInt32? {
         withBytes(number) { bytes in
             guard let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
             let slot = slot(of: UnsafeBufferPointer(rebasing: bytes[..<query]))
@@ -125,18 +131,21 @@ struct URLTable: Sendable {
         withBytes(number) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Returns the URL parsed anew. Nil only for texts that were cut off.
+    /// Parses the stored text and returns the URL. Only a text that was cut off may be invalid.
     func url(_ number: UInt32) -> WebURL? {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
 
-    func folder(_ number: UInt32) -> UInt64 { withBytes(number, URLKinds.folder) }
+    /// Returns a hash of the URL's folder (`URLKinds`).
+    func folderHash(_ number: UInt32) -> UInt64 { withBytes(number, URLKinds.folder) }
 
+    /// Returns a hash that similar URLs share (`URLKinds`).
     func urlKind(_ number: UInt32) -> UInt64 { withBytes(number, URLKinds.kind) }
 
     private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         if chunks.last.map({ $0.count + bytes.count > Self.chunkSize }) ?? true {
             chunks.append([])
+            // The first chunk grows as needed, because a small crawl does not fill one.
             chunks[chunks.count - 1].reserveCapacity(chunks.count == 1 ? 0 : max(Self.chunkSize, bytes.count))
         }
         let offset = chunks[chunks.count - 1].count
@@ -191,8 +200,9 @@ struct ReasonTable: Sendable {
     /// The reasons of entries for which the table was full.
     private var others: [UInt32: SkipReason] = [:]
 
-    /// Returns the index to store in the entry.
-    mutating func place(of reason: SkipReason, for number: UInt32) -> UInt16 {
+    /// Adds a reason if it is not in the table, and returns the index to store in the entry.
+    mutating func insert(_ reason: SkipReason, for number: UInt32) -> UInt16 {
+        // The entry may have been skipped for another reason before.
         others[number] = nil
         if let known = places[reason] { return known }
         guard let place = UInt16(exactly: reasons.count), place < .max else {
@@ -205,15 +215,17 @@ struct ReasonTable: Sendable {
     }
 
     func reason(_ place: UInt16, of number: UInt32) -> SkipReason {
+        // `insert` has added the reason to one of the two, so that the default is never used.
         Int(place) < reasons.count ? reasons[Int(place)] : others[number] ?? .scheme
     }
 }
 
-/// The links between entries, by which a smaller depth is passed on.
+/// The links between entries. If a shorter path to an entry is found, the targets of its links get a smaller depth too.
+/// Empty if the scope does not limit the depth.
 struct DepthLinks: Sendable {
     private var targets: [UInt32: [Target]] = [:]
 
-    /// An entry to which another one leads.
+    /// An entry that another one links or redirects to.
     struct Target: Sendable, Equatable {
         let number: UInt32
         /// The difference in depth: 1 for a link to a page, 0 for redirects and assets.
@@ -229,7 +241,7 @@ struct DepthLinks: Sendable {
 
 extension FrontierCore {
     func url(_ number: UInt32) -> WebURL {
-        // The table contains only URLs, so parsing them again succeeds.
+        // Only a URL that was cut off may be invalid. Its entry was skipped because of its length.
         urls.url(number) ?? .blank
     }
 
@@ -242,6 +254,7 @@ extension FrontierCore {
         case .waiting: .waiting
         case .done: .done
         case .redirected: .redirected
+        // Each failed entry has a failure, so that the default is never used.
         case .failed: .failed(failures[number] ?? .redirectWithoutTarget)
         case .elsewhere: .elsewhere
         }
@@ -258,6 +271,8 @@ extension FrontierCore {
             state: state(number), attempts: Int(record.attempts), depth: Int(record.depth))
     }
 
+    /// Whether the entry, or the one that redirected here, was added by `addMiss`, and no page links to it. Such an entry is
+    /// a guess without a referrer.
     func isMiss(_ number: UInt32) -> Bool {
         var record = records[Int(number)]
         while record.redirects > 0, record.referrer != EntryRecord.noEntry {

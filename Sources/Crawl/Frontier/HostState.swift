@@ -105,12 +105,12 @@ extension FrontierCore {
         private var variants = FairQueue()
         private var guides = FIFOQueue()
         private var isGuidesTurn = false
-        private var slowPages = FIFOQueue()
+        private var trapPages = FIFOQueue()
 
         var assetCount: Int { assets.count }
 
         /// The number of pages and sitemaps.
-        var pageCount: Int { pages.count + variants.count + guides.count + slowPages.count }
+        var pageCount: Int { pages.count + variants.count + guides.count + trapPages.count }
 
         /// - Parameters:
         ///   - isVariant: Whether the entry is a variant of another page.
@@ -120,7 +120,7 @@ extension FrontierCore {
         ) {
             switch record.role {
             case .asset: assets.append(number)
-            case .page where record.flags.contains(.isSlow): slowPages.append(number)
+            case .page where record.flags.contains(.isPossibleTrap): trapPages.append(number)
             case .page where isVariant: variants.append(number, urlKind: urlKind())
             case .page: pages.append(number, urlKind: urlKind())
             case .guide: guides.append(number)
@@ -133,7 +133,7 @@ extension FrontierCore {
         /// Removes and returns the next entry. Assets go before pages, so that a stopped crawl leaves
         /// complete pages.
         mutating func popFirst() -> UInt32? {
-            assets.popFirst() ?? popPage() ?? variants.popFirst() ?? slowPages.popFirst()
+            assets.popFirst() ?? popPage() ?? variants.popFirst() ?? trapPages.popFirst()
         }
 
         /// Removes and returns the next page or sitemap; they take turns.
@@ -151,7 +151,7 @@ extension FrontierCore {
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
             if let first = guides.first, !isSuspect(first) { return guides.popFirst() }
             if let first = variants.first, !isSuspect(first) { return variants.popFirst() }
-            if let first = slowPages.first, !isSuspect(first) { return slowPages.popFirst() }
+            if let first = trapPages.first, !isSuspect(first) { return trapPages.popFirst() }
             isGuidesTurn.toggle()
             if isGuidesTurn, let last = pages.last, isFresh(last) { return pages.popLast() }
             if let last = assets.last, isFresh(last) { return assets.popLast() }

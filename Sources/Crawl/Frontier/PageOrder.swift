@@ -93,7 +93,7 @@ extension FrontierCore {
 
     /// Whether the entry waits for its turn, or for the end of it.
     func isInOrder(_ number: UInt32) -> Bool {
-        records[Int(number)].flags.contains(.isInOrder) || order.isOpen(number)
+        records[Int(number)].flags.contains(.isWaitingForTurn) || order.isOpen(number)
     }
 
     /// Lets a page or sitemap wait for its turn. Returns false for other entries, and for those that had their turn.
@@ -101,7 +101,7 @@ extension FrontierCore {
         let record = records[Int(number)]
         guard record.role != .asset, record.attempts == 0, !order.isOpen(number) else { return false }
         records[Int(number)].state = .waiting
-        guard records[Int(number)].flags.insert(.isInOrder).inserted else { return true }
+        guard records[Int(number)].flags.insert(.isWaitingForTurn).inserted else { return true }
         if options.hasSession, record.redirects > 0 {
             takeTurn(number)
         } else {
@@ -112,7 +112,8 @@ extension FrontierCore {
 
     /// Starts the turn of an entry that waits for it: counts the page and queues it for its host.
     mutating func takeTurn(_ number: UInt32) {
-        guard records[Int(number)].flags.remove(.isInOrder) != nil, records[Int(number)].state == .waiting,
+        guard records[Int(number)].flags.remove(.isWaitingForTurn) != nil,
+            records[Int(number)].state == .waiting,
             records[Int(number)].role != .asset, !isSkippedByLimit(number)
         else { return }
         let isPage = records[Int(number)].role == .page

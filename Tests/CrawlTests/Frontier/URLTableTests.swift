@@ -14,7 +14,7 @@ import Web
         var random = SeededRandom(seed: 7)
         for _ in 0..<20_000 {
             let url = Self.url(Int(random.next() % 6000))
-            let (number, isNew) = table.number(of: url)
+            let (number, isNew) = table.insert(url)
             #expect(isNew == (model[url.href] == nil))
             #expect(number == model[url.href, default: UInt32(model.count)])
             model[url.href] = number
@@ -33,7 +33,7 @@ import Web
         let long = String(repeating: "x", count: 300_000)
         var urls: [WebURL] = []
         for number in 0..<20 { urls.append(try #require(WebURL("http://a.test/\(number)/\(long)"))) }
-        for (number, url) in urls.enumerated() { #expect(table.number(of: url) == (UInt32(number), true)) }
+        for (number, url) in urls.enumerated() { #expect(table.insert(url) == (UInt32(number), true)) }
         for (number, url) in urls.enumerated() { #expect(table.url(UInt32(number)) == url) }
     }
 }
