@@ -1,15 +1,19 @@
 package import Web
 
-/// Which snapshots of a site a collection keeps. A snapshot stays if at least one rule keeps it; the live snapshot always does.
-/// As in restic, days and weeks without a snapshot do not count. Without rules, all snapshots stay.
+/// The rules for the snapshots of a site that stay when a garbage collection removes the others. A snapshot stays if at
+/// least one rule keeps it; the live snapshot always stays. As in restic, days and weeks without a snapshot do not count.
+/// Without rules, all snapshots stay. A rule with a negative value keeps nothing.
 public struct KeepRules: Sendable, Equatable {
-    /// The number of the newest snapshots that stay, besides the live one.
+    /// The number of the newest snapshots that stay. The live snapshot counts if it is one of them, and stays in addition if
+    /// it is not. With 0, only the live snapshot stays.
     public var last: Int?
-    /// Keeps the newest snapshot of each of the last so many days that have one.
+    /// The number of days. For each of the last days that have a snapshot, the newest snapshot of the day stays.
     public var daily: Int?
-    /// Keeps the newest snapshot of each of the last so many weeks that have one. Weeks begin on Monday.
+    /// The number of weeks. For each of the last weeks that have a snapshot, the newest snapshot of the week stays. Weeks
+    /// begin on Monday.
     public var weekly: Int?
-    /// Keeps all snapshots that began, or that an update found unchanged, within so many seconds before now.
+    /// The age in seconds up to which all snapshots stay. It is counted from the beginning of the snapshot, or from the last
+    /// update that found it unchanged.
     public var seconds: Int64?
 
     /// Creates rules that keep all snapshots.
@@ -20,8 +24,9 @@ public struct KeepRules: Sendable, Equatable {
     /// Whether there is no rule, so that all snapshots stay.
     public var isEmpty: Bool { self == KeepRules() }
 
-    /// Returns the duration that a text such as `30d` or `8w` names, in seconds; nil for any other text.
+    /// Returns the duration that a text such as `12h`, `30d`, `8w` or `1y` names, in seconds; nil for any other text.
     public static func seconds(of text: String) -> Int64? {
+        // A year has 366 days, so that it is never shorter than a calendar year.
         let units: [(letter: UInt8, seconds: Int64)] = [
             (UInt8(ascii: "h"), 3600), (UInt8(ascii: "d"), 86_400), (UInt8(ascii: "w"), 7 * 86_400),
             (UInt8(ascii: "y"), 366 * 86_400),
@@ -33,7 +38,7 @@ public struct KeepRules: Sendable, Equatable {
         return count * unit.seconds
     }
 
-    /// A finished snapshot.
+    /// A finished snapshot that was not rejected and is not an overlay.
     struct Candidate: Equatable {
         let id: Int64
         /// When it began, in seconds since 1970.
@@ -51,11 +56,13 @@ public struct KeepRules: Sendable, Equatable {
     func snapshotsToKeep(of candidates: [Candidate], now: Int64, utcOffset: Int64) -> Set<Int64> {
         if isEmpty { return Set(candidates.map(\.id)) }
         var kept = Set(candidates.filter(\.isLive).map(\.id))
-        if let last { kept.formUnion(candidates.suffix(last).map(\.id)) }
-        if let seconds {
+        if let last { kept.formUnion(candidates.suffix(max(last, 0)).map(\.id)) }
+        if let seconds, seconds >= 0 {
             kept.formUnion(
                 candidates.filter { max($0.began, $0.confirmed ?? $0.began) >= now - seconds }.map(\.id))
         }
+        // By the beginning and not the last confirmation: a snapshot that is confirmed for months is the content of all that
+        // time, but would count only for its last day.
         func day(_ candidate: Candidate) -> Int64 { Self.floor(candidate.began + utcOffset, 86_400) }
         if let daily { kept.formUnion(Self.newest(daily, candidates, by: day)) }
         // 1 January 1970 was a Thursday.

@@ -158,7 +158,7 @@ struct Option: Sendable, Equatable {
         help: "Compress stored bodies with zstd", group: .storage)
     static let keepLast = Option(
         name: "--keep-last", placeholder: "N",
-        help: "Keep the last N snapshots of the site, and the live one",
+        help: "Keep the last N snapshots; the live one always stays",
         brief: "Keep the last N snapshots of the site", defaultValue: "all", isCommandLineOnly: true)
     static let keepDaily = Option(
         name: "--keep-daily", placeholder: "N",

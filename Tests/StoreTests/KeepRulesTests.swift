@@ -43,10 +43,20 @@ import Testing
         #expect(kept == [1, 2])
     }
 
-    @Test func `the live snapshot stays besides the last ones`() {
+    @Test func `the live snapshot stays in addition if it is not one of the last ones`() {
         #expect(kept(KeepRules(last: 1), live: 2) == [2, 8])
         #expect(kept(KeepRules(last: 2), live: 2) == [2, 7, 8])
         #expect(kept(KeepRules(daily: 1), live: 2) == [2, 8])
+    }
+
+    @Test(
+        arguments: [
+            KeepRules(last: 0), KeepRules(last: -1), KeepRules(last: .min), KeepRules(daily: -1),
+            KeepRules(weekly: -1),
+            KeepRules(seconds: -1), KeepRules(seconds: .min),
+        ])
+    func `with a zero or negative rule only the live snapshot stays`(rules: KeepRules) {
+        #expect(kept(rules, live: 2) == [2])
     }
 
     @Test func `days begin at local midnight`() {
