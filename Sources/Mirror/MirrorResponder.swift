@@ -450,8 +450,8 @@ struct WatchedStore {
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
-    /// The live snapshots in the version of the data that was read last.
-    private var live: (dataVersion: Int64, snapshots: LiveSnapshots)
+    /// The stamp of the version of the data that was read last.
+    private var live: (dataVersion: Int64, stamp: PublicationStamp)
     /// The last check. Nil before the first, so that a store that was replaced since it was opened is noticed
     /// before it is used.
     private var lastCheck: (time: Int64, generation: TierGeneration)?
@@ -474,9 +474,9 @@ struct WatchedStore {
 
     private static func live(
         in reader: StoreReader
-    ) throws(StoreError) -> (dataVersion: Int64, snapshots: LiveSnapshots) {
+    ) throws(StoreError) -> (dataVersion: Int64, stamp: PublicationStamp) {
         try reader.withFixedVersion { () throws(StoreError) in
-            (try reader.dataVersion(), try reader.liveSnapshots())
+            (try reader.dataVersion(), try reader.publicationStamp())
         }
     }
 
@@ -504,7 +504,7 @@ struct WatchedStore {
         return generation
     }
 
-    /// The generation of answers that are read in the reader's current transaction (`StoreReader.atOnce`).
+    /// The generation of answers that are read in the reader's current transaction (`StoreReader.withFixedVersion`).
     ///
     /// The transaction may see more than the last check. If other snapshots are live in it, begins a new
     /// generation first: once one thread has answered from a snapshot, no thread may serve responses of an earlier
@@ -520,10 +520,10 @@ struct WatchedStore {
         let reader = try reader
         let version = try reader.dataVersion()
         guard version != live.dataVersion else { return view }
-        let before = live.snapshots
-        live = (version, try reader.liveSnapshots())
+        let before = live.stamp
+        live = (version, try reader.publicationStamp())
         // A run that only adds to a snapshot that is not live is noticed by the next check.
-        guard live.snapshots != before else { return view }
+        guard live.stamp != before else { return view }
         guard let begun = tier.advanceIfCurrent(view) else { return nil }
         dataVersion = version
         lastCheck?.generation = begun

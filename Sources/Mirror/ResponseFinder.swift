@@ -263,7 +263,7 @@ struct ResponseFinder {
     ) throws(StoreError) -> StoredResponse? {
         for snapshot in try rootSnapshots {
             let found = try reader.responseOfSite(
-                for: href, request: request, fields: requestFields, asOf: snapshot.number)
+                for: href, request: request, fields: requestFields, asOf: snapshot.id)
             if let found, snapshot.isOfArchives || !reader.yieldsToOrigin(found) { return found }
         }
         return nil

@@ -6,7 +6,7 @@ struct OpenedStore: ~Copyable {
     let locks: StoreLocks
 
     init(_ folder: StoreFolder) throws(StoreError) {
-        try folder.refuseOpen()
+        try folder.requireSafePermissions()
         try folder.create()
         let own = try StoreLocks(folder)
         own.restrictPermissionsOnce()

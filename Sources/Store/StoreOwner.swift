@@ -42,7 +42,7 @@ extension StoreFolder {
     }
 
     /// Throws if users other than the owner can write to the store, unless this user is the owner.
-    func refuseOpen() throws(StoreError) {
+    func requireSafePermissions() throws(StoreError) {
         for (path, status) in ownedParts
         where StoreOwner.verdict(owner: status.st_uid, mode: status.st_mode, user: geteuid()) == .open {
             throw StoreError(

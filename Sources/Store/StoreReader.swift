@@ -5,8 +5,12 @@ package import Web
 /// Reads the responses and bodies of a store.
 ///
 /// By default, look-ups return what readers see now: the newest response in the live snapshots of all sites and
-/// in the overlays on them. `asOf` changes this to an older or unpublished snapshot of one site. Which response
-/// comes first is defined by `StoredResponse.readerOrder`.
+/// in the overlays on them, which have the responses that servers and proxies have loaded since. If readers see
+/// several, `StoredResponse.readerOrder` defines which comes first. `asOf` changes this to an older or unpublished
+/// snapshot of one site.
+///
+/// A response is *of* a snapshot if it is part of it (`Schema.isPart`). *As of* a snapshot, look-ups return what its
+/// site had when the snapshot was live, which includes responses of earlier snapshots.
 ///
 /// Statements run in transactions of their own. Callers that need several reads of one moment use
 /// `inReadTransaction` or `withFixedVersion`; callers with many small look-ups save lock operations with
@@ -55,23 +59,23 @@ package final class StoreReader {
         try self.init(folder, isCopying: false, hidesPrivate: hidesPrivate)
     }
 
-    /// Opens the store, but fails at once if the PostgreSQL server is unreachable. For callers that others
-    /// wait for.
+    /// Opens the store, but fails at once if the PostgreSQL server is unreachable. For threads that must not block,
+    /// because other requests wait for them.
     ///
     /// - Parameter hidesPrivate: Whether responses that were fetched with credentials are invisible to this
     ///   reader.
     package convenience init(
         failingFast folder: StoreFolder, hidesPrivate: Bool = false
     ) throws(StoreError) {
-        try self.init(folder, isCopying: false, patience: 0, hidesPrivate: hidesPrivate)
+        try self.init(folder, isCopying: false, maxWaitMilliseconds: 0, hidesPrivate: hidesPrivate)
     }
 
     /// - Parameters:
     ///   - isCopying: Whether the store may be an unfinished copy.
-    ///   - patience: How long to wait for an unreachable PostgreSQL server, in milliseconds.
+    ///   - maxWaitMilliseconds: How long to wait for an unreachable PostgreSQL server. Throws after that.
     ///   - hidesPrivate: Whether responses that were fetched with credentials are invisible to this reader.
     init(
-        _ folder: StoreFolder, isCopying: Bool, patience: Int = Connection.busyMilliseconds,
+        _ folder: StoreFolder, isCopying: Bool, maxWaitMilliseconds: Int = Connection.busyMilliseconds,
         hidesPrivate: Bool = false
     ) throws(StoreError) {
         guard folder.server != nil || folder.exists else {
@@ -80,14 +84,14 @@ package final class StoreReader {
             }
             throw StoreError(.missing, doing: "open", path: folder.name, detail: "the store does not exist")
         }
-        try folder.refuseOpen()
+        try folder.requireSafePermissions()
         self.folder = folder
         self.hidesPrivate = hidesPrivate
         secrets = folder.secretHasher(createsKey: false)
-        connection = try Self.connect(folder, patience)
+        connection = try Self.connect(folder, maxWaitMilliseconds)
         if hidesPrivate { try Self.hidePrivateRows(from: connection, schema: folder.server?.schema) }
         if !isCopying { try CopyMark.checkAbsent(folder, connection) }
-        if folder.server == nil {
+        if !connection.isPostgreSQL {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
         transactions = ReadTransactions(folder, connection)
@@ -114,6 +118,7 @@ package final class StoreReader {
                 AND \(Schema.isPart(of: "?2"))
             ORDER BY response.snapshot DESC, response.fetched DESC
             """)
+        // Subordinate imports of earlier snapshots come last. One of the snapshot itself counts like any response.
         findAsOf = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
@@ -144,9 +149,10 @@ package final class StoreReader {
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
         // PostgreSQL has page checksums of its own.
-        let sum = folder.server == nil ? "link.sum" : "NULL"
+        let sum = connection.isPostgreSQL ? "NULL" : "link.sum"
         findLinkLists = connection.prepareLater(
             "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
+        // The first and the last bytes of the link table are enough for `StoredLinkSummary`.
         findLinkSummary = connection.prepareLater(
             """
             SELECT pages, assets, guesses, \(sum),
@@ -156,8 +162,9 @@ package final class StoreReader {
         findHref = connection.prepareLater("SELECT href FROM url WHERE id = ?")
     }
 
-    /// Shadows the tables that reveal private responses with queries that leave those out, so that no
-    /// statement of this connection can see them.
+    /// Shadows the tables that reveal private responses with views that leave those out. Adds the view
+    /// `hidden_response`, by which statements can count or look up the private responses all the same; it has only
+    /// their URLs, snapshots and flags.
     ///
     /// - Parameter schema: The schema of a PostgreSQL store; nil for a local one.
     private static func hidePrivateRows(
@@ -198,16 +205,18 @@ package final class StoreReader {
 
     /// Enlarges SQLite's page cache, for callers that read much of a site in no particular order.
     package func enlargePageCache() throws(StoreError) {
-        if folder.server == nil {
+        if !isPostgreSQL {
             try connection.execute("PRAGMA cache_size = -\(Limits.walkCacheKiB)", doing: "read")
         }
     }
 
-    private static func connect(_ folder: StoreFolder, _ patience: Int) throws(StoreError) -> Connection {
+    private static func connect(
+        _ folder: StoreFolder, _ maxWaitMilliseconds: Int
+    ) throws(StoreError) -> Connection {
         if folder.server != nil {
             // The local folder of a PostgreSQL store may be created at any time.
             try folder.create()
-            return try PostgreSQLSchema.connect(to: folder, .readOnly, patience: patience)
+            return try PostgreSQLSchema.connect(to: folder, .readOnly, patience: maxWaitMilliseconds)
         }
         let connection = try folder.read(folder.database)
         guard try !Schema.isEmpty(connection) else {
@@ -224,6 +233,7 @@ package final class StoreReader {
                 advice: "run larder status on it once as a user who can write to it, or name a copy of it",
                 remedy: .store)
         }
+        // Opening a writer migrates the store.
         _ = try StoreWriter(folder)
         return try Connection(folder.database, access: .readOnly)
     }
@@ -231,8 +241,8 @@ package final class StoreReader {
     /// Returns the stored response that readers see for the URL, or nil if there is none.
     ///
     /// If the responses vary, it is the newest one that was sent to a request with these headers, or else the
-    /// newest of all; `suits` tells the two cases apart. A response from before the URL began to vary does
-    /// not match any headers.
+    /// newest of all; `StoredResponse.matches` distinguishes the two. A response from before the URL began to
+    /// vary does not match any headers.
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
@@ -240,15 +250,20 @@ package final class StoreReader {
         return try responseAsOfSnapshot(snapshot, for: href, request: request, fields: fields)
     }
 
-    /// Returns the answer with an error status that scripts of pages get where no other response is stored.
+    /// Returns the stored error response that scripts of pages get for a URL without another stored response.
     package func errorAnswer(for url: WebURL, fields: HTTPFields? = nil) throws(StoreError)
         -> StoredResponse?
     {
         try response(for: url.href, request: .errorAnswer, fields: fields)
     }
 
-    /// Returns the newest response that the site of the snapshot has up to it, or else the one that readers
-    /// see of another site. Responses that the site imported in earlier snapshots come last.
+    /// Returns the first of these responses that exists:
+    ///
+    /// 1. the newest response that the site of the snapshot has up to it, unless that is a subordinate import
+    ///    (`StoredResponse.isSubordinate`) of an earlier snapshot
+    /// 2. the response from an origin that readers see of another site
+    /// 3. the subordinate import
+    /// 4. the imported response that readers see of another site
     private func responseAsOfSnapshot(
         _ snapshot: Int64, for href: String, request: RequestKey, fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
@@ -268,7 +283,8 @@ package final class StoreReader {
         var choice = VariantChoice(fields, secrets)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
-            // All further rows are of earlier snapshots and rank behind the best one.
+            // The rows come by snapshot, the newest first, and the precedence of a row is at most its snapshot. So no
+            // further row can come before the best one, unless the site of the best one has no live snapshot.
             if let best = choice.match?.rank, !best.hasNoLiveSnapshot, rank.snapshot < best.precedence {
                 return true
             }
@@ -283,6 +299,7 @@ package final class StoreReader {
         _ find: Statement, _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         var newest: StoredResponse?
+        // Whether a newer response varies. An older one that does not vary then matches no request any more.
         var hasVaried = false
         let match = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
@@ -297,9 +314,9 @@ package final class StoreReader {
         return match ?? newest
     }
 
-    /// Whether a response from the origin that answers the same request, for example at the http URL in place
-    /// of the https one, is preferred to this one: it is a subordinate import of another snapshot than the
-    /// one that the reader reads as of.
+    /// Whether a response from the origin to the same request, for example at the http URL in place of the https
+    /// one, is preferred to this one. True for a subordinate import, unless look-ups are answered as of its own
+    /// snapshot (`asOf`).
     package func yieldsToOrigin(_ response: StoredResponse) -> Bool {
         response.isSubordinate && response.snapshot != snapshot
     }
@@ -344,7 +361,7 @@ package final class StoreReader {
         var snapshots: [LiveSnapshot] = []
         for site in sites {
             snapshots.append(
-                LiveSnapshot(number: site.snapshot, isOfArchives: try !hasAnythingFromOrigin(site: site.id)))
+                LiveSnapshot(id: site.snapshot, isOfArchives: try !hasAnythingFromOrigin(site: site.id)))
         }
         if snapshots.contains(where: { !$0.isOfArchives }) { snapshots.removeAll(where: \.isOfArchives) }
         snapshotsAtOrigins = (version, origins, snapshots)
@@ -360,7 +377,8 @@ package final class StoreReader {
             .unlessLost
     }
 
-    /// Returns all responses that a snapshot has for a request, one per variant, the last fetched first.
+    /// Returns all responses that a snapshot has for a request, one per variant, the last fetched first. Includes
+    /// responses whose bodies were lost.
     package func responses(
         for href: String, ofSnapshot snapshot: Int64, request: RequestKey
     ) throws(StoreError) -> [StoredResponse] {
@@ -388,21 +406,6 @@ package final class StoreReader {
         return text.flatMap { $0 }.map { $0.split(separator: "\n").map { String($0) } }
     }
 
-    /// Whether the site has any response from an origin, in any snapshot. Responses that this reader hides
-    /// count too.
-    package func hasAnythingFromOrigin(site: Int64) throws(StoreError) -> Bool {
-        for table in hidesPrivate ? ["response", "hidden_response"] : ["response"] {
-            let found = try prepare(
-                """
-                SELECT 1 FROM snapshot CROSS JOIN \(table) AS own ON own.snapshot = snapshot.id
-                WHERE snapshot.site = ? AND NOT \(Provenance.isImported("own")) LIMIT 1
-                """
-            ).first(.integer(site)) { _ in true }
-            if found != nil { return true }
-        }
-        return false
-    }
-
     /// Whether any snapshot has a response for the URL that this reader hides.
     package func hidesResponse(for href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return false }
@@ -411,28 +414,13 @@ package final class StoreReader {
         ).first(.text(href)) { _ in true } ?? false
     }
 
-    /// Whether the URL may be named to clients for which this reader hides responses: if it has a visible
-    /// response, or if it has no hidden one and a visible page links to it. A reader that hides nothing may
-    /// name every URL.
+    /// Whether clients may learn that the URL exists: it has a visible response, or it has no hidden one and a
+    /// visible page links to it. Always true if this reader hides nothing.
     package func canReveal(_ href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return true }
         if try !versions(of: href).isEmpty { return true }
         if try hidesResponse(for: href) { return false }
         return try !sampleReferrers(of: href).isEmpty
-    }
-
-    /// The names of sites that consist of imported responses only.
-    package func importedSites() throws(StoreError) -> Set<String> {
-        var names: Set<String> = []
-        let find = try prepare(
-            """
-            SELECT site.name, site.id FROM site
-            WHERE EXISTS (SELECT 1 FROM snapshot WHERE snapshot.site = site.id)
-            """)
-        var sites: [(name: String, id: Int64)] = []
-        try find.each { row in sites.append((row.text(0), row.integer(1))) }
-        for site in sites where try !hasAnythingFromOrigin(site: site.id) { names.insert(site.name) }
-        return names
     }
 
     /// Whether the store has any response, in any snapshot.
@@ -465,6 +453,7 @@ package final class StoreReader {
     /// Returns the URLs of at most `count` pages that a snapshot has, whether it is published or not.
     package func pages(ofSnapshot snapshot: Int64, atMost count: Int) throws(StoreError) -> [String] {
         var pages: [String] = []
+        // The role 0 is that of a page.
         try connection.prepare(
             """
             SELECT url.href FROM (
@@ -559,76 +548,15 @@ package final class StoreReader {
         try transactions.withFixedVersion(body)
     }
 
-    /// Whether other processes have begun to write to the store since this reader opened it as one that could
-    /// not be written to. Such a reader does not see their changes and must be opened again.
+    /// Whether other processes have begun to write to the store, although it could not be written to when this
+    /// reader opened it. This reader does not see their changes, so the caller must open a new one.
     package var isOutdated: Bool { connection.isOutdated }
-
-    /// The snapshots that readers see now.
-    package func liveSnapshots() throws(StoreError) -> LiveSnapshots {
-        var snapshots = LiveSnapshots()
-        try cachedStatement("SELECT id, published, overlay FROM site ORDER BY id").each { row in
-            snapshots.add(site: row.integer(0), row.optionalInteger(1), overlay: row.optionalInteger(2))
-        }
-        return snapshots
-    }
-
-    /// Returns all sites in the order of their names, with their snapshots in the order in which they began.
-    package func sites() throws(StoreError) -> [Site] {
-        // Stored counts contain the responses that this reader hides.
-        let responses =
-            hidesPrivate || !backEnd.hasStoredCounts
-            ? "(SELECT count(*) FROM response WHERE response.snapshot = snapshot.id)"
-            : StoredCounts.responsesOfSnapshot
-        let confirmed = hidesPrivate ? StoredCounts.countedConfirmed : "confirmed"
-        var snapshots: [Int64: [Snapshot]] = [:]
-        try connection.prepare(
-            """
-            SELECT site, id, number, started, finished, base, \(confirmed) + \(responses) FROM snapshot ORDER BY id
-            """
-        ).each { row in
-            snapshots[row.integer(0), default: []].append(
-                Snapshot(
-                    id: row.integer(1), number: row.integer(2), started: row.integer(3),
-                    finished: row.optionalInteger(4), base: row.optionalInteger(5),
-                    responseCount: Int(row.integer(6))))
-        }
-        var sites: [Site] = []
-        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name")
-            .each {
-                row in
-                let id = row.integer(0)
-                let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
-                sites.append(
-                    Site(
-                        id: id, name: row.text(1), start: start, snapshots: snapshots[id] ?? [],
-                        published: row.optionalInteger(3), settings: row.text(4),
-                        overlay: row.optionalInteger(5)))
-            }
-        return sites
-    }
-
-    /// Returns the numbers of responses and bodies in the whole store that this reader may see.
-    package func summary() throws(StoreError) -> StoreSummary {
-        let isCounted = backEnd.hasStoredCounts && !hidesPrivate
-        return try prepare(isCounted ? StoredCounts.summary : StoredCounts.countedRows).first(
-            read: StoreSummary.init)
-            ?? StoreSummary()
-    }
-}
-
-/// The live snapshot and the overlay of each site. If two values are equal, nothing was published between
-/// them.
-package struct LiveSnapshots: Sendable, Equatable {
-    private var numbers: [Int64] = []
-
-    fileprivate mutating func add(site: Int64, _ snapshot: Int64?, overlay: Int64?) {
-        numbers += [site, snapshot ?? 0, overlay ?? 0]
-    }
 }
 
 /// The snapshot that readers see of a site.
 package struct LiveSnapshot: Sendable, Equatable {
-    package let number: Int64
+    /// The `Snapshot.id` of the site's overlay, or else of its live snapshot.
+    package let id: Int64
     /// Whether the site consists of imported responses only.
     package let isOfArchives: Bool
 }
