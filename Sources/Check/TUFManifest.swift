@@ -162,14 +162,14 @@ package struct TUFManifest: Sendable {
         let targetBase =
             try base.map { (text) throws(LarderError) in try WebURL.start(text) } ?? location.targets
         var latest = updater.storage.trust
-        if !updater.state.usesConsistentSnapshots {
+        if !updater.client.usesConsistentSnapshots {
             latest.usesDigestNames = false
         } else if latest.usesDigestNames == nil {
             latest.usesDigestNames = try !Self.hasPlainNames(targets, targetBase, fetcher)
         }
         if latest != updater.storage.trust { try save(latest) }
         self.trust = latest
-        signer = "\(Self.signerPrefix)\(updater.state.rootKeyIDs.first?.prefix(16) ?? "")"
+        signer = "\(Self.signerPrefix)\(updater.client.rootKeyIDs.first?.prefix(16) ?? "")"
         var manifest = try Self.manifest(targets, hasDigestNames: latest.usesDigestNames ?? false)
         if base == nil { manifest.base = targetBase.href }
         self.manifest = manifest

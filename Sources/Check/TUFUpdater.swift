@@ -4,9 +4,9 @@ package import System
 package import TUF
 package import Web
 
-/// The trusted metadata of a TUF repository, which outlives an update.
+/// Stores the trusted metadata of a TUF repository between updates.
 package protocol TUFStorage {
-    /// Returns a stored file.
+    /// Returns the content of a stored file, `.missing` or `.tooLarge`.
     func read(_ name: String, atMost maxBytes: Int) throws(LarderError) -> TUFClient.Answer
     /// Makes a change, which must be permanent when the call returns.
     mutating func apply(_ change: TUFClient.Change) throws(LarderError)
@@ -14,7 +14,8 @@ package protocol TUFStorage {
 
 /// The driver of a `TUFClient`: stores its trusted metadata, and fetches the files that it requests. Blocks.
 package struct TUFUpdater<Storage: TUFStorage> {
-    private var client: TUFClient
+    /// The client, for the versions, the expiry and the keys of the metadata.
+    package private(set) var client: TUFClient
     /// The trusted metadata, with all changes.
     package private(set) var storage: Storage
     private let metadata: WebURL
@@ -33,17 +34,15 @@ package struct TUFUpdater<Storage: TUFStorage> {
         self.fetcher = fetcher
     }
 
-    /// The client, for the facts that it knows after a step.
-    package var state: TUFClient { client }
-
     /// Updates the top-level metadata.
     ///
     /// - Throws: `LarderError` of kind `.refused` if metadata is not trusted, `.machine` if the repository cannot be reached.
     package mutating func refresh() throws(LarderError) { try run() }
 
-    /// Returns a target of the trusted metadata.
+    /// Returns a target of the trusted metadata. Updates the metadata unless that is done, and fetches the delegated
+    /// roles that are needed.
     ///
-    /// - Throws: also `LarderError` of kind `.refused` if there is no such target.
+    /// - Throws: `LarderError` as `refresh()` does, and of kind `.refused` if there is no such target.
     package mutating func find(_ path: String) throws(LarderError) -> TUFTarget {
         client.find(path)
         try run()
@@ -54,7 +53,10 @@ package struct TUFUpdater<Storage: TUFStorage> {
         return target
     }
 
-    /// Returns all targets of the trusted metadata.
+    /// Returns all targets of the trusted metadata. Updates the metadata unless that is done, and fetches all delegated
+    /// roles.
+    ///
+    /// - Throws: `LarderError` as `refresh()` does.
     package mutating func list() throws(LarderError) -> [TUFTarget] {
         client.list()
         try run()
@@ -96,8 +98,8 @@ package final class TUFFetcher {
     private let network: NetworkOptions?
     private let nearestZone: NetworkZone
     private let interruption: Interruption
-    /// The most public network zone of the responses so far; `nearestZone` before the first one. The files may refer only to
-    /// URLs in this zone or a more public one.
+    /// The most public network zone that a file came from so far; `nearestZone` before the first one. All files count as
+    /// coming from this zone, so they may refer only to URLs in it or in a more public one.
     package private(set) var zone: NetworkZone
     /// The number of requests.
     package private(set) var requestCount = 0
@@ -116,7 +118,7 @@ package final class TUFFetcher {
     /// Fetches a file. The transfer ends as soon as the file exceeds the limit.
     ///
     /// - Throws: `LarderError` if the options are wrong, this machine fails or the work is interrupted. A failure of the
-    ///   server or the network is an answer.
+    ///   server or the network is returned as `.failed`.
     package func fetch(_ url: WebURL, atMost maxBytes: Int) throws(LarderError) -> TUFClient.Answer {
         switch try response(url, maxBytes) {
         case .success(let response):
@@ -162,11 +164,12 @@ package final class TUFFetcher {
         if let network { options = try network.options(for: [url], spoolFolder: options.spoolFolder) }
         options.totalTimeout = options.totalTimeout ?? Self.defaultTimeout
         options.maxBodyBytes = min(options.maxBodyBytes, maxBytes)
-        let allowedZone = max(network?.allowedZone(nearestZone) ?? .publicNetwork, nearestZone)
+        // The user may allow a nearer zone than that of the manifest or person that named the repository.
+        let requestZone = max(network?.allowedZone(nearestZone) ?? .publicNetwork, nearestZone)
         requestCount += 1
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
-            var request: FetchRequest? = FetchRequest(number: 0, url: url, nearestZone: allowedZone)
+            var request: FetchRequest? = FetchRequest(number: 0, url: url, nearestZone: requestZone)
             try FetchBatch.run(
                 options: options, interruption: interruption, next: { request.take() },
                 each: { outcome = $1 })
@@ -217,7 +220,7 @@ package struct TUFMetadataFolder: TUFStorage {
             case .store(let name, let bytes):
                 let draft = try WholeFile.makeTemporary(in: path, named: ".draft", bytes)
                 do throws(SystemError) {
-                    // After a power cut the file has its old or its new content.
+                    // Synced before it replaces the old file: after a power cut, the file has its old or its new content.
                     try WholeFile.sync(draft)
                     guard rename(draft, "\(path)/\(name)") == 0 else {
                         throw SystemError(errno, doing: "write", "\(path)/\(name)")
@@ -251,8 +254,10 @@ extension LarderError {
 }
 
 extension WebURL {
-    /// The same URL with a slash at the end of its path, as the base of the files below it.
+    /// The URL with a slash at the end of its path, and without query and fragment, as the base of the files below it.
     package var folder: WebURL {
-        path.utf8.last == UInt8(ascii: "/") ? self : WebURL("\(withoutFragment.href)/") ?? self
+        let href = withoutFragment.href
+        let plain = String(decoding: href.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+        return WebURL(plain.utf8.last == UInt8(ascii: "/") ? plain : plain + "/") ?? self
     }
 }

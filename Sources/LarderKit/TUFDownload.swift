@@ -66,14 +66,14 @@ public struct TUFDownload: Sendable {
         var updater = TUFUpdater(metadata: metadata, storage: storage, fetcher: fetcher)
         try updater.refresh()
         var report = TUFDownloadReport(
-            metadata: metadata.href, rootVersion: updater.state.rootVersion,
-            snapshotVersion: updater.state.snapshotVersion ?? 0, expires: updater.state.expires ?? 0)
+            metadata: metadata.href, rootVersion: updater.client.rootVersion,
+            snapshotVersion: updater.client.snapshotVersion ?? 0, expires: updater.client.expires ?? 0)
         for path in targets {
             let target = try updater.find(path)
             report.files.append(
                 try save(
                     target, from: base, fetcher,
-                    hasDigest: usesDigestNames ?? updater.state.usesConsistentSnapshots))
+                    hasDigest: usesDigestNames ?? updater.client.usesConsistentSnapshots))
         }
         return report
     }
