@@ -1,5 +1,4 @@
 internal import CXML2
-internal import Glibc
 
 /// Decodes the values of attributes that contain links, with libxml2, many values in one call.
 ///
@@ -8,9 +7,8 @@ internal import Glibc
 /// decode differently from the HTML standard is not queued, and a value that libxml2 does not return has no
 /// result. The caller decodes both with ``ReferenceReader``.
 ///
-/// A call of libxml2 is expensive, so most values skip it. A value is *plain* if it has only printable ASCII and no
-/// ampersand. Once libxml2 has returned one plain value of an attribute unchanged, all further plain values of the
-/// same attribute and element are used as written.
+/// A call of libxml2 is expensive, and most values need no decoding: those that have only printable ASCII and no ampersand
+/// are used as written.
 ///
 /// Use it on one thread: call `add(_:)` for each attribute, then `parse()`, then `withValue(_:_:)` for each queued
 /// number, then `reset()`.
@@ -21,7 +19,7 @@ final class AttributeDecoder {
         case asWritten
         /// `withValue(_:_:)` returns the value for this number after ``parse()``.
         case queued(Int)
-        /// The caller must decode the value without libxml2.
+        /// The caller decodes the value with ``ReferenceReader``.
         case unsupported
     }
 
@@ -33,7 +31,6 @@ final class AttributeDecoder {
 
     private var parser: htmlParserCtxtPtr?
     private var parsedBytes = 0
-    private var unchangedAttributes = UnchangedAttributes()
     private var queue = AttributeQueue()
     /// The bytes of all decoded values, one after the other.
     private var values: [UInt8] = []
@@ -59,24 +56,27 @@ final class AttributeDecoder {
     /// Queues an attribute, unless its value can be used as written or libxml2 cannot decode it. Copies the bytes of
     /// the attribute.
     func add(_ attribute: LinkAttribute) -> ValueSource {
-        let characters = ValueCharacters(attribute.value)
-        if characters == .plain, unchangedAttributes.contains(attribute) { return .asWritten }
-        guard attribute.value.count <= Self.maxValueBytes,
-            let quote = Self.quote(for: attribute.value, characters)
-        else {
-            return .unsupported
+        switch ValueCharacters(attribute.value) {
+        case .plain: return .asWritten
+        case .other: return .unsupported
+        case .hasAmpersands:
+            guard attribute.value.count <= Self.maxValueBytes, let quote = Self.quote(for: attribute.value)
+            else {
+                return .unsupported
+            }
+            queue.append(attribute, quote: quote)
+            return .queued(queue.count - 1)
         }
-        queue.append(attribute, quote: quote, isPlain: characters == .plain)
-        return .queued(queue.count - 1)
     }
 
     /// The kinds of characters in a value.
     private enum ValueCharacters {
-        /// Only printable ASCII, and no ampersands.
+        /// Only printable ASCII, and no ampersands: the value needs no decoding.
         case plain
         /// Only printable ASCII, with ampersands: the value may contain character references.
         case hasAmpersands
-        /// Control characters or non-ASCII bytes.
+        /// Control characters or non-ASCII bytes. libxml2 decodes both differently from the standard: its parser has one
+        /// encoding, but documents have different ones.
         case other
 
         init(_ value: Bytes) {
@@ -91,17 +91,11 @@ final class AttributeDecoder {
         }
     }
 
-    /// Returns the quotation mark to write around a value. Nil if libxml2 would decode the value differently from the
-    /// standard, or if the value contains both quotation marks. libxml2 differs for control characters, for non-ASCII
-    /// bytes (a parser has one encoding, but documents have different ones), and for most character references.
-    private static func quote(for value: Bytes, _ characters: ValueCharacters) -> UInt8? {
-        switch characters {
-        case .other: return nil
-        case .hasAmpersands:
-            for index in 0..<value.count
-            where value[index] == UInt8(ascii: "&") && !isCommonReference(value, at: index) { return nil }
-        case .plain: break
-        }
+    /// Returns the quotation mark to write around a value with ampersands. Nil if the value has a character reference that
+    /// libxml2 may decode differently from the standard (see `isCommonReference`), or both quotation marks.
+    private static func quote(for value: Bytes) -> UInt8? {
+        for index in 0..<value.count
+        where value[index] == UInt8(ascii: "&") && !isCommonReference(value, at: index) { return nil }
         guard value.contains(UInt8(ascii: "\"")) else { return UInt8(ascii: "\"") }
         return value.contains(UInt8(ascii: "'")) ? nil : UInt8(ascii: "'")
     }
@@ -134,14 +128,6 @@ final class AttributeDecoder {
             valueRanges.removeAll(keepingCapacity: true)
             replaceParser()
             return
-        }
-        values.withUnsafeBufferPointer { values in
-            for (number, range) in valueRanges.enumerated() {
-                guard let range else { continue }
-                queue.withPlainAttribute(number) {
-                    if values.part(range).isEqual(to: $0.value) { unchangedAttributes.insert($0) }
-                }
-            }
         }
     }
 
@@ -176,7 +162,7 @@ final class AttributeDecoder {
             let options =
                 HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOIMPLIED.rawValue | HTML_PARSE_NONET.rawValue
                 | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue | HTML_PARSE_IGNORE_ENC.rawValue
-            // The result has the options that this libxml2 does not know. The decoder works without them.
+            // Returns the options that this version of libxml2 does not know. The decoder works without them.
             _ = htmlCtxtUseOptions(parser, Int32(options))
         }
         return parser
@@ -203,132 +189,32 @@ struct LinkAttribute {
     var value: Bytes
 }
 
-/// A set of attributes, by their own name and that of their element, of which libxml2 returned a plain value
-/// unchanged. Whether libxml2 drops an attribute depends only on these names, so it returns all plain values of
-/// such an attribute unchanged.
-///
-/// In the Python documentation and in rustdoc's pages for `std`, libxml2 needs to decode only 1 of 100 link
-/// attributes. The set is a hash table of fixed size without probing, because a look-up must be faster than a
-/// call of libxml2. An attribute replaces another one with the same hash, which is then decoded once more.
-struct UnchangedAttributes: ~Copyable {
-    /// One slot for each value of the 8 bits that `slotIndex` takes from the hash.
-    private static let slotCount = 256
-    /// A slot has the length of the element's name, the length of the attribute's name, and both names. Longer
-    /// names are not stored.
-    private static let slotBytes = 32
-    /// The size of the two lengths, one byte each.
-    private static let headerBytes = 2
-
-    private let slots: UnsafeMutableRawPointer
-
-    init() {
-        slots = .allocate(byteCount: Self.slotCount * Self.slotBytes, alignment: 64)
-        slots.initializeMemory(as: UInt8.self, repeating: 0, count: Self.slotCount * Self.slotBytes)
-    }
-
-    deinit {
-        slots.deallocate()
-    }
-
-    private static func fits(_ attribute: LinkAttribute) -> Bool {
-        headerBytes + attribute.element.count + attribute.name.count <= slotBytes
-    }
-
-    private static func slotIndex(of attribute: LinkAttribute) -> Int {
-        Int(truncatingIfNeeded: attribute.name.hash(attribute.element.hash(0)) >> 56)
-    }
-
-    /// Whether the names are in the set. An empty slot matches no attribute, because its lengths are 0 and every
-    /// element has a name.
-    func contains(_ attribute: LinkAttribute) -> Bool {
-        guard Self.fits(attribute) else { return false }
-        let slot = slots + Self.slotIndex(of: attribute) * Self.slotBytes
-        let lengths = slot.loadUnaligned(as: (UInt8, UInt8).self)
-        guard Int(lengths.0) == attribute.element.count, Int(lengths.1) == attribute.name.count,
-            let element = attribute.element.baseAddress, let name = attribute.name.baseAddress
-        else { return false }
-        let names = slot + Self.headerBytes
-        return memcmp(names, element, attribute.element.count) == 0
-            && memcmp(names + attribute.element.count, name, attribute.name.count) == 0
-    }
-
-    /// Adds the names, unless they are too long for a slot.
-    mutating func insert(_ attribute: LinkAttribute) {
-        guard Self.fits(attribute), let element = attribute.element.baseAddress,
-            let name = attribute.name.baseAddress
-        else { return }
-        let slot = slots + Self.slotIndex(of: attribute) * Self.slotBytes
-        slot.storeBytes(of: UInt8(attribute.element.count), as: UInt8.self)
-        slot.storeBytes(of: UInt8(attribute.name.count), toByteOffset: 1, as: UInt8.self)
-        let names = slot + Self.headerBytes
-        names.copyMemory(from: element, byteCount: attribute.element.count)
-        (names + attribute.element.count).copyMemory(from: name, byteCount: attribute.name.count)
-    }
-}
-
-extension Bytes {
-    /// Mixes the bytes into a hash. It is not keyed: a document with collisions only causes more calls of libxml2.
-    @inline(__always)
-    fileprivate func hash(_ start: UInt64) -> UInt64 {
-        var hash = start ^ UInt64(truncatingIfNeeded: count)
-        for byte in self { hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15 }
-        return hash ^ (hash >> 32)
-    }
-}
-
 /// The queued attributes, written as HTML for libxml2.
 struct AttributeQueue {
-    /// The ranges of one attribute in `tags`.
-    private struct Item {
-        var element: Range<Int>
-        var name: Range<Int>
-        var value: Range<Int>
-        var isPlain: Bool
-    }
-
     /// The text to parse: one tag for each attribute.
     private(set) var tags: [UInt8] = []
-    private var items: [Item] = []
-
-    var count: Int { items.count }
+    /// The number of queued attributes.
+    private(set) var count = 0
 
     /// Appends `<element name="value" />` with the given quotation mark. The tag is self-closing, so that no element
     /// stays open.
-    mutating func append(_ attribute: LinkAttribute, quote: UInt8, isPlain: Bool) {
+    mutating func append(_ attribute: LinkAttribute, quote: UInt8) {
         tags.append(UInt8(ascii: "<"))
-        let element = append(attribute.element)
+        tags.append(contentsOf: attribute.element)
         tags.append(UInt8(ascii: " "))
-        let name = append(attribute.name)
+        tags.append(contentsOf: attribute.name)
         tags.append(UInt8(ascii: "="))
         tags.append(quote)
-        let value = append(attribute.value)
+        tags.append(contentsOf: attribute.value)
         tags.append(quote)
         tags.append(UInt8(ascii: " "))
         tags.append(UInt8(ascii: "/"))
         tags.append(UInt8(ascii: ">"))
-        items.append(Item(element: element, name: name, value: value, isPlain: isPlain))
-    }
-
-    private mutating func append(_ part: Bytes) -> Range<Int> {
-        let start = tags.count
-        tags.append(contentsOf: part)
-        return start..<tags.count
+        count += 1
     }
 
     mutating func removeAll() {
         tags.removeAll(keepingCapacity: true)
-        items.removeAll(keepingCapacity: true)
-    }
-
-    /// Calls `body` with a queued attribute if its value is plain.
-    func withPlainAttribute(_ number: Int, _ body: (LinkAttribute) -> Void) {
-        let item = items[number]
-        guard item.isPlain else { return }
-        tags.withUnsafeBufferPointer {
-            body(
-                LinkAttribute(
-                    element: $0.part(item.element), name: $0.part(item.name),
-                    value: $0.part(item.value)))
-        }
+        count = 0
     }
 }

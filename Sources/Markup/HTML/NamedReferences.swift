@@ -1,9 +1,9 @@
 /// The named character references of the HTML standard: 2,125 names with a semicolon, 106 of them also
 /// without.
 ///
-/// They are one text in constant data, so nothing is built at start. The names are in ascending byte order,
-/// each with its code points in hexadecimal. `!` marks a name that is also valid without a semicolon, `=` the
-/// others.
+/// They are one text in constant data, so that the program builds no table when it starts. The names are in
+/// ascending byte order, for a binary search. After each name follow `!` or `=`, and one or two code points in
+/// hexadecimal, joined by `+`. `!` marks a name that is also valid without a semicolon.
 enum NamedReferences {
     /// The length of the longest name in the table that is valid without a semicolon.
     static let maxBareNameBytes = 6

@@ -168,7 +168,7 @@ extension ScriptScanner {
                 default: chunks = []
                 }
             case .end: return
-            case .template, .templatePart, .templateEnd, .expression, .badString, .sourceMap: chunks = []
+            case .template, .templatePart, .templateEnd, .regex, .badString, .sourceMap: chunks = []
             }
         }
     }

@@ -211,7 +211,7 @@ struct ChunkNameParser {
             return isPunctuator(".") || isPunctuator("(") || isPunctuator("[") ? nil : .chunk
         case .templatePart: return substitutions()
         case .punctuator: break
-        case .badString, .templateEnd, .expression, .sourceMap, .end: return nil
+        case .badString, .templateEnd, .regex, .sourceMap, .end: return nil
         }
         if take("(") {
             guard let inside = expression(), take(")") else { return nil }
@@ -261,7 +261,7 @@ struct ChunkNameParser {
             case .name: key = Array(bytes[token.range])
             case .number: key = Self.number(bytes.part(token.range))
             case .string: ScriptText.unescape(bytes.part(token.range), into: &key)
-            case .punctuator, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap,
+            case .punctuator, .badString, .template, .templatePart, .templateEnd, .regex, .sourceMap,
                 .end:
                 return nil
             }

@@ -1,3 +1,4 @@
+/// Literals, comments and white space.
 extension ScriptLexer {
     /// Returns the first offset at or after `start` whose byte is not in the table.
     @inline(__always)
@@ -5,7 +6,7 @@ extension ScriptLexer {
         Self.skip(table, bytes, from: start, to: count)
     }
 
-    // Not a method, because the loop must not copy the lexer to registers and back.
+    // Static, so that the loop does not load and store the properties of the lexer.
     @inline(__always)
     private static func skip(
         _ table: UnsafePointer<Bool>, _ bytes: UnsafePointer<UInt8>, from start: Int, to end: Int
@@ -68,12 +69,14 @@ extension ScriptLexer {
             let byte = bytes[end]
             if alphabet.name[Int(byte)] || byte == UInt8(ascii: ".") {
                 end &+= 1
-                // The second of two dots is not part of the number.
+                // A dot without a digit after it ends the number, so that `1..toString` has a property. `1.e5` is thus read as
+                // a number and a name.
                 if byte == UInt8(ascii: "."), end < count, !bytes[end].isDigit { break }
             } else if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-"),
                 bytes[end &- 1] | 0x20 == UInt8(ascii: "e"),
                 bytes[start] != UInt8(ascii: "0") || bytes[start &+ 1] | 0x20 != UInt8(ascii: "x")
             {
+                // The sign of an exponent, as in `1e+5`. `0x1e+5` is an addition.
                 end &+= 1
             } else {
                 break
@@ -123,23 +126,23 @@ extension ScriptLexer {
             index = min(end &+ 2, count)
             return sourceMap(in: start &+ 2..<end)
         }
-        if isOperandExpected, start >= expressionLimit {
-            if let end = expressionEnd(from: start &+ 1) {
+        if isOperandExpected, start >= regexLimit {
+            if let end = regexEnd(from: start &+ 1) {
                 index = skip(alphabet.name, from: end)
-                return token(.expression, start, start..<index)
+                return token(.regex, start, start..<index)
             }
         }
         index = start &+ 1
         return token(.punctuator, start, start..<index)
     }
 
-    /// Returns the offset after the closing `/`. If the line has none, returns nil and no other slash on the
-    /// line is tried.
-    private mutating func expressionEnd(from start: Int) -> Int? {
+    /// Returns the offset after the closing `/` of a regular expression. If the line has none, returns nil and no
+    /// other slash on the line is tried.
+    private mutating func regexEnd(from start: Int) -> Int? {
         var end = start
         var isInClass = false
         while end < count {
-            end = skip(alphabet.expression, from: end)
+            end = skip(alphabet.regex, from: end)
             guard end < count else { break }
             switch bytes[end] {
             case UInt8(ascii: "["): isInClass = true
@@ -150,15 +153,15 @@ extension ScriptLexer {
                 if end &+ 1 < count, bytes[end &+ 1] != 0x0A, bytes[end &+ 1] != 0x0D { end &+= 1 }
             case 0xE2:
                 if !isLineSeparator(at: end) { break }
-                expressionLimit = end
+                regexLimit = end
                 return nil
             default:
-                expressionLimit = end
+                regexLimit = end
                 return nil
             }
             end &+= 1
         }
-        expressionLimit = count
+        regexLimit = count
         return nil
     }
 
@@ -199,14 +202,17 @@ extension ScriptLexer {
         if bytes[start] == 0xC2 { return bytes[start + 1] == 0xA0 ? 2 : 0 }
         guard start + 2 < count else { return 0 }
         switch (bytes[start], bytes[start + 1], bytes[start + 2]) {
+        // U+FEFF, U+3000, U+1680 and U+205F.
         case (0xEF, 0xBB, 0xBF), (0xE3, 0x80, 0x80), (0xE1, 0x9A, 0x80), (0xE2, 0x81, 0x9F): return 3
+        // U+2000 to U+200A, U+2028, U+2029 and U+202F.
         case (0xE2, 0x80, 0x80...0x8A), (0xE2, 0x80, 0xA8...0xA9), (0xE2, 0x80, 0xAF): return 3
         default: return 0
         }
     }
 
-    /// Returns the end of a `#!` line at the start of the script, which only a byte order mark may precede.
+    /// Returns the offset after a byte order mark and a `#!` line at the start of the script, as far as they are there.
     func hashbangEnd() -> Int {
+        // The script is invalid if other white space precedes `#!`, so that it does not matter what is skipped.
         let start = count > 2 && spaceLength(at: 0) == 3 ? 3 : 0
         guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!")
         else {
@@ -234,12 +240,15 @@ extension ScriptLexer {
 
     /// Reads `# sourceMappingURL=…` at the start of a comment.
     private mutating func sourceMap(in comment: Range<Int>) -> ScriptToken? {
-        guard comment.count > 19,
+        // In lower case, because `starts(with:at:)` ignores case.
+        let prefix: StaticString = " sourcemappingurl="
+        let start = 1 + prefix.utf8CodeUnitCount
+        guard comment.count > start,
             bytes[comment.lowerBound] == UInt8(ascii: "#") || bytes[comment.lowerBound] == UInt8(ascii: "@")
         else { return nil }
         let text = Bytes(start: bytes, count: count).part(comment)
-        guard text.starts(with: " sourcemappingurl=", at: 1) else { return nil }
-        var range = text.trimmed(19..<text.count)
+        guard text.starts(with: prefix, at: 1) else { return nil }
+        var range = text.trimmed(start..<text.count)
         if let space = text[range].firstIndex(where: \.isSpace) { range = range.lowerBound..<space }
         // Not recorded in the history, because it is not a token of the script.
         return ScriptToken(

@@ -16,7 +16,7 @@ struct ScriptLexer {
     private(set) var last = ScriptToken.Kind.end
     /// No regular expression starts before this offset, since a search for its end already reached this line end
     /// without finding it. Without this, a line with many slashes would take quadratic time.
-    var expressionLimit = 0
+    var regexLimit = 0
     /// The open `(`, `{` and `${`, from the outermost to the innermost.
     private(set) var openings: [Opening] = []
     /// The opening that the last closing token matched.
@@ -57,7 +57,7 @@ struct ScriptLexer {
     private init(_ other: ScriptLexer) {
         bytes = other.bytes
         count = other.count
-        expressionLimit = other.expressionLimit
+        regexLimit = other.regexLimit
     }
 
     /// Returns the next token.
@@ -216,7 +216,7 @@ struct ScriptLexer {
         guard start >= 0 else { return true }
         switch last {
         case .name: return !isProperty(0) && (isWord(start, Self.operators) || isWord(start, Self.openers))
-        case .string, .badString, .template, .templateEnd, .number, .expression: return false
+        case .string, .badString, .template, .templateEnd, .number, .regex: return false
         case .templatePart, .sourceMap, .end: return true
         case .punctuator: break
         }
@@ -260,7 +260,7 @@ struct ScriptToken {
         case name
         /// A string literal. The range excludes the quotes.
         case string
-        /// A string literal without a closing quote on its line.
+        /// A string literal without a closing quote on its line, or a template literal without a closing backtick.
         case badString
         /// A template literal without substitutions. The range excludes the backticks.
         case template
@@ -269,7 +269,7 @@ struct ScriptToken {
         /// The part of a template literal after its last substitution.
         case templateEnd
         case number
-        case expression
+        case regex
         /// One byte of a punctuator.
         case punctuator
         /// A comment that names a source map. The range is that of the name.
@@ -309,7 +309,7 @@ struct ScriptAlphabet: @unchecked Sendable {
     let template: UnsafePointer<Bool>
     /// The bytes that continue a regular expression: all but `/`, brackets, backslashes, line ends, and the
     /// first byte of U+2028.
-    let expression: UnsafePointer<Bool>
+    let regex: UnsafePointer<Bool>
     /// The bytes that continue a line: all but line ends and the first byte of U+2028.
     let line: UnsafePointer<Bool>
 
@@ -317,7 +317,7 @@ struct ScriptAlphabet: @unchecked Sendable {
         name = Self.table { $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "$") || $0 == UInt8(ascii: "_") }
         string = Self.table { !"\"'\\\n\r".utf8.contains($0) }
         template = Self.table { !"`\\$".utf8.contains($0) }
-        expression = Self.table { !"/[]\\\n\r".utf8.contains($0) && $0 != 0xE2 }
+        regex = Self.table { !"/[]\\\n\r".utf8.contains($0) && $0 != 0xE2 }
         line = Self.table { !"\n\r".utf8.contains($0) && $0 != 0xE2 }
     }
 

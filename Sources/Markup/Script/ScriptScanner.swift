@@ -77,7 +77,7 @@ struct ScriptScanner {
             case .number: handleChunkLoad(token.range)
             case .templatePart: handleTemplatePart(token.range)
             case .templateEnd: handleTemplateEnd(token.range)
-            case .punctuator, .expression, .badString: break
+            case .punctuator, .regex, .badString: break
             }
         }
     }

@@ -134,7 +134,7 @@ struct ScriptValueParser {
                 return .bool(isZero)
             }
             return .unknown
-        case .number, .expression:
+        case .number, .regex:
             advance()
             return .unknown
         case .badString, .templateEnd, .sourceMap, .end: return .unknown
@@ -196,7 +196,7 @@ struct ScriptValueParser {
             switch token.kind {
             case .name, .number: key = String(decoding: bytes[token.range].prefix(256), as: UTF8.self)
             case .string: key = unescaped(token.range)
-            case .punctuator, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap,
+            case .punctuator, .badString, .template, .templatePart, .templateEnd, .regex, .sourceMap,
                 .end:
                 break
             }
