@@ -72,29 +72,6 @@ extension Release {
 }
 
 extension Rollout {
-    /// The ID of the announced release; nil for the code that the app was built with.
-    package var releaseID: String? {
-        if case .release(let release) = content { release.id } else { nil }
-    }
-
-    /// The platform that it is for.
-    package var platform: Release.Platform {
-        switch content {
-        case .release(let release): release.platform
-        case .embedded(let platform, _): platform
-        }
-    }
-
-    /// The runtime versions that it is for, in alphabetical order.
-    package var runtimeVersions: [String] {
-        switch content {
-        case .release(let release): release.runtimeVersions.sorted()
-        case .embedded(_, let version): [version]
-        }
-    }
-}
-
-extension Rollout {
     /// A schedule by which the share grows: by a step at equal intervals.
     package struct Ramp: Sendable, Equatable {
         package let step: Share

@@ -8,15 +8,15 @@ package struct Rollout: Sendable, Equatable {
         case embedded(Release.Platform, runtimeVersion: String)
     }
 
-    /// Why it is not announced any more.
+    /// The reason why a roll-out is no longer announced.
     package enum Halt: Sendable, Equatable {
         /// Too many devices reported a failure.
         case failures(failed: Int, of: Int)
-        /// The publisher stopped it.
+        /// The publisher stopped the roll-out.
         case publisher
     }
 
-    /// A later time at which more devices get it.
+    /// A later time at which the share of devices grows.
     package struct Step: Sendable, Hashable {
         package let time: HTTPDate
         package let share: Share
@@ -24,7 +24,7 @@ package struct Rollout: Sendable, Equatable {
         package init(at time: HTTPDate, share: Share) { (self.time, self.share) = (time, share) }
     }
 
-    /// When failures stop it.
+    /// The share of failed devices that halts a roll-out.
     package struct HaltRule: Sendable, Hashable {
         /// The minimum share of failed devices among those that have reported.
         package var share: Share
@@ -37,21 +37,22 @@ package struct Rollout: Sendable, Equatable {
     /// The ID of the update that clients see. It is unique among all roll-outs, also of the same release, because a client that
     /// has run an update does not return to an older one.
     package let id: String
-    /// When it was published. Each one of a channel is newer than the one before.
+    /// The time of publication. Each roll-out of a channel has a later one than the roll-out before, because clients compare
+    /// them.
     package let date: HTTPDate
     package let content: Content
-    /// The number of the publisher's order that announced it. One order announces the release for each platform, and its roll-outs
-    /// are changed together.
+    /// The number of the publish command that announced the roll-out, counted in the channel. One command announces a release
+    /// for each platform, and the roll-outs with its number are changed together.
     package let order: Int
-    /// The share of devices that get it at first.
+    /// The share of devices that get the update at first.
     package var share: Share
     /// Later shares. One that is smaller than an earlier one has no effect: a device that has the update keeps it.
     package var ramp: [Step] = []
-    /// The devices that get it whatever the share.
+    /// The devices that get the update whatever the share.
     package var allowedDevices: Set<String> = []
-    /// Nil if failures do not stop it.
+    /// Nil if failures do not halt the roll-out.
     package var haltRule: HaltRule?
-    /// Nil while it is announced.
+    /// Nil while the roll-out is announced.
     package private(set) var halt: Halt?
     /// The reports of devices.
     package private(set) var outcomes = OutcomeTally()
@@ -69,58 +70,84 @@ package struct Rollout: Sendable, Equatable {
         (self.halt, self.outcomes) = (halt, outcomes)
     }
 
-    /// The share of devices that get it at a time.
+    /// The share of devices that get the update at a time.
     package func share(at now: HTTPDate) -> Share {
         ramp.filter { $0.time <= now }.map(\.share).reduce(share, max)
     }
 
-    /// The runtime version of releases for all versions. Devices that do not know theirs give it, too.
+    /// The runtime version of a release for all versions, and of a device that does not know its version.
     package static let anyVersion = ""
 
-    /// Whether the app of a device can run it.
+    /// Whether the device has the platform and one of the runtime versions of the roll-out.
     package func fits(_ device: Device) -> Bool {
         platform == device.platform
             && runtimeVersions.contains { $0 == device.runtimeVersion || $0 == Self.anyVersion }
     }
 
-    /// Whether a device gets it, if it fits and no newer one does.
+    /// Whether the device is in the current share, is allowed by name, or runs the update already. False for a halted
+    /// roll-out. The caller checks ``fits(_:)``, and chooses the newest roll-out that fits.
     package func includes(_ device: Device, at now: HTTPDate) -> Bool {
         guard halt == nil else { return false }
-        // The share may have been reduced since. What runs already is not taken away by that.
+        // A share that was reduced takes the update away from no device.
         if device.currentUpdate == id { return true }
         let share = share(at: now)
-        guard let id = device.id else { return share == .all }
-        return allowedDevices.contains(id) || share.contains(device: id, of: self.id)
+        // A device without an ID cannot be assigned to a share.
+        guard let deviceID = device.id else { return share == .all }
+        return allowedDevices.contains(deviceID) || share.contains(device: deviceID, of: id)
     }
 
-    /// Records that a device runs the update or failed to, and stops it if too many failed.
+    /// Records that a device runs the update or failed to, and halts the roll-out if too many failed.
     package mutating func record(_ outcome: OutcomeTally.Outcome, of device: String) {
         outcomes.record(outcome, of: device)
         stop(ifFailed: outcomes.failureCount, of: outcomes.count)
     }
 
-    /// Stops it if too many devices failed. For a driver that counts the reports itself.
+    /// Halts the roll-out if too many devices failed. For a driver that counts the reports itself.
     ///
     /// - Parameters:
     ///   - failed: the number of devices that failed.
     ///   - count: the number of devices that reported.
     package mutating func stop(ifFailed failed: Int, of count: Int) {
-        if canStop(ifFailed: failed, of: count) { halt = .failures(failed: failed, of: count) }
+        if shouldHalt(ifFailed: failed, of: count) { halt = .failures(failed: failed, of: count) }
     }
 
-    /// Whether it is not halted yet, and too many devices failed.
-    package func canStop(ifFailed failed: Int, of count: Int) -> Bool {
+    /// Whether the roll-out is announced, and these failures reach its halt rule.
+    package func shouldHalt(ifFailed failed: Int, of count: Int) -> Bool {
         guard halt == nil, let rule = haltRule, count >= rule.minReports else { return false }
+        // A rule with a share of 0 % halts after the first failure, and not without one.
         return rule.share.isReached(by: failed, of: count) && failed > 0
     }
 
-    /// Stops it by the publisher's order.
+    /// Halts the roll-out because the publisher wants it.
     package mutating func stop() {
         if halt == nil { halt = .publisher }
     }
 
-    /// Announces it again after a halt. Earlier reports no longer count, since they would stop it at once.
+    /// Announces the roll-out again after a halt. Earlier reports no longer count, since they would halt it at once.
     package mutating func resume() {
         (halt, outcomes) = (nil, OutcomeTally())
+    }
+}
+
+extension Rollout {
+    /// The ID of the announced release; nil for the code that the app was built with.
+    package var releaseID: String? {
+        if case .release(let release) = content { release.id } else { nil }
+    }
+
+    /// The platform of the release.
+    package var platform: Release.Platform {
+        switch content {
+        case .release(let release): release.platform
+        case .embedded(let platform, _): platform
+        }
+    }
+
+    /// The runtime versions of the release, in alphabetical order.
+    package var runtimeVersions: [String] {
+        switch content {
+        case .release(let release): release.runtimeVersions.sorted()
+        case .embedded(_, let version): [version]
+        }
     }
 }

@@ -228,7 +228,7 @@ private final class UpdateWork {
             let new = try desk.withDatabase { (database) throws(StoreError) in
                 try database.record(
                     reports,
-                    mayHalt: { known[$0.rollout]?.canStop(ifFailed: $1.failed, of: $1.count) ?? true }
+                    mayHalt: { known[$0.rollout]?.shouldHalt(ifFailed: $1.failed, of: $1.count) ?? true }
                 ) { report, state, outcome in
                     guard var channel = Channel(storedText: state) else { return nil }
                     channel.update(report.rollout) { $0.stop(ifFailed: outcome.failed, of: outcome.count) }
