@@ -299,7 +299,7 @@ package struct ArchiveLimits: Sendable {
         }
     }
 
-    /// Limits for an archive that Larder has just written itself.
+    /// The limits for an archive that Larder has written itself. It may be of any size and cannot be an archive bomb.
     package static var own: ArchiveLimits {
         var limits = ArchiveLimits()
         (limits.maxBodyBytes, limits.expansionAllowanceBytes) = (.max / 4, .max / 4)

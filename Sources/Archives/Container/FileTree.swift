@@ -8,7 +8,8 @@ internal import System
 protocol FileTree: AnyObject {
     /// Opens a new file.
     ///
-    /// - Parameter name: The path in the tree, with slashes. It must be valid on every file system.
+    /// - Parameter name: The path in the tree, with slashes. The caller ensures that it is valid on every file system, and
+    ///   that no other file has it.
     func begin(_ name: String) throws(ArchiveError)
     /// Appends bytes to the open file.
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError)
@@ -16,7 +17,7 @@ protocol FileTree: AnyObject {
     func end() throws(ArchiveError)
     /// Completes the tree, which then appears under its final name.
     func finish() throws(ArchiveError) -> [ArchiveFile]
-    /// Passes the names and digests of the files that are now on the disk to `take`.
+    /// Reads the tree from the disk after `finish()`, to verify it: passes the name and the digest of each file to `take`.
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError)
 }
 
@@ -24,20 +25,21 @@ protocol FileTree: AnyObject {
 final class FolderTree: FileTree {
     /// The final path.
     private let path: String
-    /// The path that error messages name; nil for the folder's own path.
+    /// The path that errors about files name instead of their own, for a folder that the user does not know; nil for their
+    /// own.
     private let displayPath: String?
     /// The temporary folder.
-    private let folder: ScratchFolder
-    private var draft: String { folder.path }
+    private let scratch: ScratchFolder
+    private var temporaryPath: String { scratch.path }
     private var file: File?
-    /// The final path of the open file, for error messages.
+    /// The path of the open file in error messages.
     private var openPath = ""
     private var createdFolders: Set<String> = []
     private var byteCount: Int64 = 0
 
     /// - Parameters:
     ///   - path: The folder to write. It must be missing or empty.
-    ///   - displayPath: The path that error messages name; nil for `path`.
+    ///   - displayPath: The path that errors about files name instead of their own; nil for their own.
     init(_ path: String, for displayPath: String? = nil) throws(ArchiveError) {
         self.displayPath = displayPath
         var folderPath = path
@@ -54,12 +56,13 @@ final class FolderTree: FileTree {
                     "\(folderPath) already exists and is not empty; name a new folder, for example \(folderPath)/NAME/"
                 )
             }
+            // rename(2) would replace a symbolic link and not its target.
             if status.st_mode & S_IFMT == S_IFLNK { folderPath = Folder.resolved(folderPath) }
         }
         self.path = folderPath
         Self.makeParents(of: folderPath)
         do throws(SystemError) {
-            folder = try ScratchFolder(beside: folderPath, mode: 0o755)
+            scratch = try ScratchFolder(beside: folderPath, mode: 0o755)
         } catch {
             let advised = SystemError(
                 error.code, doing: "write", folderPath, advice: "name a place in a writable folder")
@@ -80,7 +83,7 @@ final class FolderTree: FileTree {
         var end = name.startIndex
         while let slash = name[end...].firstIndex(of: "/") {
             let folder = String(name[..<slash])
-            if createdFolders.insert(folder).inserted, mkdir("\(draft)/\(folder)", 0o755) != 0,
+            if createdFolders.insert(folder).inserted, mkdir("\(temporaryPath)/\(folder)", 0o755) != 0,
                 errno != EEXIST
             {
                 throw ArchiveError(
@@ -88,7 +91,7 @@ final class FolderTree: FileTree {
             }
             end = name.index(after: slash)
         }
-        let draftPath = "\(draft)/\(name)"
+        let draftPath = "\(temporaryPath)/\(name)"
         openPath = displayPath ?? "\(path)/\(name)"
         file = try ArchiveError.writing(openPath) { () throws(SystemError) in
             try File(draftPath, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
@@ -105,7 +108,9 @@ final class FolderTree: FileTree {
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
-        guard rename(draft, path) == 0 else { throw ArchiveError(SystemError(errno, doing: "write", path)) }
+        guard rename(temporaryPath, path) == 0 else {
+            throw ArchiveError(SystemError(errno, doing: "write", path))
+        }
         return [ArchiveFile(path: path, byteCount: byteCount)]
     }
 
@@ -115,6 +120,7 @@ final class FolderTree: FileTree {
             for name in Folder.names(in: "\(path)/\(folder)") ?? [] {
                 let child = folder + (folder.isEmpty ? "" : "/") + String(decoding: name, as: UTF8.self)
                 let childPath = "\(path)/\(child)"
+                // Everything but a regular file is a folder.
                 guard WholeFile.exists(childPath) else {
                     pending.append(child)
                     continue
@@ -142,7 +148,7 @@ final class ZipTree: FileTree {
         zip = ZipWriter(output, date: date)
     }
 
-    /// Suffixes of formats that are already compressed. These files are stored.
+    /// The suffixes of formats that are already compressed. Files with them are added without further compression.
     private static let compressedSuffixes: Set<Substring> = [
         "png", "jpg", "jpeg", "gif", "webp", "avif", "woff", "woff2", "mp4", "webm", "mp3", "ogg", "zip",
         "gz",
@@ -169,6 +175,7 @@ final class ZipTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         let file = try ZipFile(output.name)
         for entry in file.entries {
+            // An unreadable file is missing from the digests, so that the verification fails.
             guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else {
                 continue
             }

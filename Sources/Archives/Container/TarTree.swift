@@ -7,7 +7,9 @@ internal import System
 final class TarTree: FileTree {
     private let output: ArchiveOutput
     private let encoder: ZstdEncoder
+    /// The folder for the bodies of large files until they are complete.
     private let folder: ScratchFolder
+    /// The date of all files, in seconds since 1970.
     private let date: Int64
     /// The name and the content of the open file.
     private var open: (name: String, body: BodySpool)?
@@ -69,6 +71,7 @@ final class TarTree: FileTree {
             ? []
             : TarHeader.block("~pax".utf8, byteCount: Int64(records.count), date: date, kind: "x") + records
                 + [UInt8](repeating: 0, count: TarHeader.padding(after: records.count))
+        // Of a long name and a large size, the pax header has the whole value.
         return paxHeader
             + TarHeader.block(
                 name.utf8.prefix(TarHeader.maxNameBytes),
@@ -79,6 +82,7 @@ final class TarTree: FileTree {
     private static func paxRecord(_ key: String, _ value: String) -> [UInt8] {
         let rest = " \(key)=\(value)\n"
         var length = rest.utf8.count
+        // More digits of the length can make the record longer, and thus the length once more.
         while length != rest.utf8.count + "\(length)".utf8.count {
             length = rest.utf8.count + "\(length)".utf8.count
         }
@@ -86,6 +90,7 @@ final class TarTree: FileTree {
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
+        // Larder wrote the file, so that it cannot be an archive bomb.
         let tar = try TarFile(output.name, .own)
         for file in tar.files {
             var stream = DigestStream(.sha256)

@@ -10,22 +10,22 @@ internal import Web
 /// one thread.
 final class MHTMLReader: ArchiveReader {
     private let parts: MessageParts
-    private let name: String
-    private let storage: BodyStorage
     private let date: Int64
     private let scanner = LinkScanner()
-    /// The URLs of the parts that have both a URL and a `Content-ID`, by the latter.
+    /// The URLs of the parts that have a `Content-ID` and a URL, by their `Content-ID`.
     private let urlsByContentID: [String: String]
     /// The origin of the page, below which parts without a URL get one.
     private let origin: String?
     let start: String?
 
-    /// The maximum size of `urlsByContentID`. Parts after that are not probed, and links to them by `cid:` may break.
+    /// The maximum number of entries in `urlsByContentID`. The first pass ends there, so that links to later parts by
+    /// `cid:` may break.
     private static let maxNamedParts = 100_000
+    /// The maximum number of bytes of a `Content-ID` that a URL contains. Longer ones are cut off, to keep URLs short.
+    private static let maxContentIDBytes = 200
 
     init(_ path: String, _ storage: BodyStorage, _ limits: ArchiveLimits) throws(ArchiveError) {
-        (name, self.storage) = (path, storage)
-        // Parts may refer to later parts, so the names are collected first.
+        // The file is read twice: parts may refer to later parts, so the first pass collects the names.
         let probe = try MessageParts(path, limits, .measuredOnly)
         var (urlsByContentID, origin, start): ([String: String], String?, String?) = ([:], nil, nil)
         start = probe.pageURL
@@ -82,11 +82,12 @@ final class MHTMLReader: ArchiveReader {
     private func url(forContentID identifier: String) -> WebURL? {
         if let known = urlsByContentID[identifier] { return WebURL(known) }
         guard let origin else { return nil }
+        // Most identifiers are `NAME@DOMAIN`.
         let isPlain = { (byte: UInt8) in
             byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "-_@".utf8.contains(byte)
         }
         var name = ""
-        for byte in identifier.utf8.prefix(200) {
+        for byte in identifier.utf8.prefix(Self.maxContentIDBytes) {
             name += isPlain(byte) ? String(UnicodeScalar(byte)) : "%\(Hex.encode([byte]))"
         }
         return WebURL("\(origin)/~cid/\(name)")
@@ -116,13 +117,14 @@ final class MHTMLReader: ArchiveReader {
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         guard bytes.firstRange(of: Array("cid:".utf8)) != nil else { return body }
         let table = scanner.read(bytes.span, of: url, as: type).table
-        let source = table.source(of: bytes.span) ?? bytes
-        let patch = Patch(source.span, table) { _, reference in
+        // The ranges of a transcoded body count in its UTF-8 form, but its header fields name the other encoding.
+        guard !table.isTranscoded else { return body }
+        let patch = Patch(bytes.span, table) { _, reference in
             let text = reference.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
             return Self.contentID(inURL: text).flatMap { self.url(forContentID: $0)?.href }
         }
-        guard !patch.isEmpty, !table.isTranscoded else { return body }
-        let changed = patch.apply(to: source)
+        guard !patch.isEmpty else { return body }
+        let changed = patch.apply(to: bytes)
         body.discard()
         return ArchivedBody(
             content: .bytes(changed), byteCount: changed.count,
@@ -240,7 +242,8 @@ private final class MessageParts {
     /// Reads up to the next boundary and passes the content before it to the decoder. The line break before a
     /// boundary belongs to the boundary. Returns false if there is no boundary.
     private func readBody(_ decoder: PartDecoder?) throws(ArchiveError) -> Bool {
-        // `ending` is the line break of the last line. It is passed on with the next line, unless that is a boundary.
+        // `ending` is the line break of the last line, and empty after a piece of a line. It is passed on with the next
+        // line, unless that is a boundary.
         var (isLineStart, ending): (Bool, [UInt8]) = (true, [])
         while try input.fill() {
             var line: [UInt8] = []
@@ -260,7 +263,7 @@ private final class MessageParts {
                 self.state = state
                 return true
             }
-            try decoder?.decodeLine(rest, after: isLineStart ? ending : [], isEnded: isEnded)
+            try decoder?.decodeLine(rest, after: ending, isEnded: isEnded)
             ending = Array(line[rest.endIndex...])
             isLineStart = isEnded
         }
@@ -291,7 +294,8 @@ private final class PartDecoder {
     private let maxBytes: Int
     /// Base64 digits that are not decoded yet.
     private var digits: [UInt8] = []
-    /// Whether the last quoted-printable line ended with a soft line break, which is not part of the content.
+    /// Whether the next piece of quoted-printable text continues the line before it: at the start, after a soft line break,
+    /// which is not part of the content, and after a piece of a very long line.
     private var isLineContinued = true
     /// Whether base64 padding was read.
     private var isPadded = false
