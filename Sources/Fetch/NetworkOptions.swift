@@ -22,11 +22,11 @@ public struct NetworkOptions: Sendable {
     public var proxy: String?
     /// The path of a PEM file with certificates that are trusted in addition to those of the system.
     public var authorities: String?
-    /// The path of a client certificate.
+    /// The path of a client certificate, which is sent only to the origins of the start URLs.
     public var certificate: String?
     /// The path of the key of the client certificate.
     public var certificateKey: String?
-    /// Addresses to use for host names without a lookup: `host:port:address`.
+    /// Addresses to use for host names without a lookup, as in curl's `--resolve`: `host:port:address`.
     public var resolve: [String] = []
     /// Accepts any certificate. The report says so.
     public var isInsecure = false
@@ -38,9 +38,11 @@ public struct NetworkOptions: Sendable {
     public var timeout: Duration?
     /// The maximum size of a body in bytes. Larger ones are skipped.
     public var maxBodyBytes: Int?
-    /// Lets responses of public servers link to private addresses.
+    /// Allows requests to private networks, and for the user's own jobs to this machine, also for URLs that public
+    /// servers named (`allowedZone(_:)`).
     public var mayReachPrivate = false
-    /// Sends nothing that identifies the user, not even the cookies of a stored login.
+    /// Whether the job leaves out the cookies of stored logins. `withoutIdentity` sets it, and removes everything else
+    /// that identifies the user.
     package private(set) var isAnonymous = false
 
     /// A login, which only the origins of the start URLs receive.
@@ -72,11 +74,11 @@ extension NetworkOptions {
         return options
     }
 
-    /// The zone that every request of a job may connect to, whatever response names its URL.
+    /// The nearest zone that every request of a job may connect to, even if a public server named its URL.
     /// `mayReachPrivate` is an option of the user of this machine. It allows everything for this user's own
     /// jobs, but only private networks for jobs of other users.
     ///
-    /// - Parameter nearestZone: the nearest zone that the job itself may name.
+    /// - Parameter nearestZone: the nearest zone of the URLs that the owner of the job may name.
     package func allowedZone(_ nearestZone: NetworkZone) -> NetworkZone {
         mayReachPrivate ? max(.privateNetwork, nearestZone) : .publicNetwork
     }
@@ -95,6 +97,7 @@ extension NetworkOptions {
         }
         if let proxy {
             guard let known = Proxy(proxy) else {
+                // The message does not name the value, which may contain a password.
                 throw NetworkOptionError("the proxy cannot be used: write it like http://localhost:3128")
             }
             options.proxies = ProxyRules(http: known, https: known, direct: options.proxies.direct)

@@ -26,8 +26,8 @@ package struct PartialBody: Sendable, Equatable {
         return text
     }
 
-    /// Whether a body with these header fields can be resumed. A coded body cannot, since the stored part is
-    /// decoded.
+    /// Whether a body with these header fields can be resumed. A body with a content coding cannot, because the
+    /// file has its decoded bytes.
     static func canResume(with fields: HTTPFields) -> Bool {
         fields.elements("Accept-Ranges").first?.lowercased() != "none" && !fields.isCoded
     }
@@ -37,13 +37,14 @@ package struct PartialBody: Sendable, Equatable {
 }
 
 extension PartialBody {
-    /// The relation of a response to the stored part that a request was to resume.
+    /// How a response answers a request for the rest of a stored part.
     enum ResumeResponse: Equatable {
         /// The response has the rest. The fields are those of the whole body.
         case rest(HTTPFields)
         /// The response has the whole body: the body has changed, or the server does not support ranges.
         case wholeBody
-        /// The response does not continue the stored part, for the reason given.
+        /// The response does not continue the stored part, for the reason given. The request fails, and the part is
+        /// removed.
         case mismatch(String)
         /// The response does not concern the stored part, as with a 503. A later request can resume it.
         case unrelated
@@ -77,16 +78,19 @@ extension PartialBody {
     /// `Last-Modified`.
     private func isSameVersion(_ response: HTTPFields) -> Bool {
         if let tag = fields.entityTag { return response.entityTag?.matchesStrongly(tag) ?? false }
-        guard let date = response["Last-Modified"] else { return true }
-        return date == fields["Last-Modified"]
+        // `If-Range` has named the date of the part, and the server sends the rest only if its own is the same.
+        guard let lastModified = response["Last-Modified"] else { return true }
+        return lastModified == fields["Last-Modified"]
     }
 
     /// RFC 9111, section 3.4: the fields of the part replace those of the whole body, except for those that
     /// describe the part.
     private func mergedFields(_ response: HTTPFields, total: Int) -> HTTPFields {
         var mergedFields = fields
-        let own = ["content-range", "content-length", "transfer-encoding", "connection", "keep-alive"]
-        let fresh = response.list.filter { !own.contains($0.name.lowercased()) }
+        let fieldsOfPart = [
+            "content-range", "content-length", "transfer-encoding", "connection", "keep-alive",
+        ]
+        let fresh = response.list.filter { !fieldsOfPart.contains($0.name.lowercased()) }
         for field in fresh { mergedFields.remove(field.name) }
         for field in fresh { mergedFields.append(field.name, field.value) }
         mergedFields.set("Content-Length", String(total))
