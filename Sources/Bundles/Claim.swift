@@ -64,7 +64,8 @@ package struct Claim: Sendable, Hashable {
         self.init(.integrity(integrity), source: "integrity")
     }
 
-    /// Whether a header field of the response makes the claim, and not a manifest.
+    /// Whether the claim comes from a digest or signature field of the response (`fieldNames`). False for the
+    /// weak claim of an ETag.
     var isFromResponse: Bool { Self.fieldNames.contains(source) }
 
     /// The digest algorithm that is needed to check the claim; nil if none is.
@@ -83,6 +84,7 @@ package struct Claim: Sendable, Hashable {
         switch content {
         case .digest: return true
         case .integrity(let integrity): return integrity.algorithm != nil || integrity.requiresSignature
+        // A size or a prefix may match by chance.
         case .byteCount, .prefix: return false
         }
     }
@@ -107,7 +109,7 @@ extension Claim {
         package let found: String
         /// A possible cause, if one is known.
         package let hint: String?
-        /// The algorithm of the digest; nil for a size.
+        /// The algorithm of the digest; nil for a size or a signature.
         package let algorithm: DigestAlgorithm?
 
         /// The failure of a response whose signature is wrong, whether or not a manifest or page demands one.
@@ -117,7 +119,7 @@ extension Claim {
                 hint: nil, algorithm: nil)
         }
 
-        /// Whether the claim comes from a response header and not from a manifest.
+        /// Whether the claim comes from a digest or signature field of the response, as in `Claim.isFromResponse`.
         var isFromResponse: Bool { Claim.fieldNames.contains(source) }
     }
 
@@ -148,14 +150,14 @@ extension Claim {
         }
     }
 
-    /// The outcome of a claim that one of the keys in its metadata has signed the response. The signature covers a digest, which
-    /// `Bundle.finding(on:)` compares with the body.
+    /// Checks that one of the keys in the integrity metadata has signed the response. The signature covers only the digest
+    /// in the header fields; `Bundle.finding(on:)` compares that digest with the body.
     private func signatureOutcome(_ integrity: Integrity, _ measurement: Measurement) -> Outcome {
         guard let response = measurement.response else {
             return .unchecked(
                 "\(source) names a key, but the header fields with the signature are not available")
         }
-        // `Bundle.finding(on:)` has reported the wrong signature.
+        // Not a failure here, because `Bundle.finding(on:)` already reports the wrong signature.
         if let refusal = response.refusal { return .unchecked(refusal) }
         return integrity.signer(of: response) == nil
             ? failure(integrity.expectedSigner, response.found) : .holds
@@ -200,7 +202,8 @@ extension Claim {
     /// | `Content-Digest`, `Content-MD5` | the content of this response, in its content coding |
     /// | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
     ///
-    /// Unknown algorithms and digests of a wrong length are ignored.
+    /// Unknown algorithms and digests of a wrong length are ignored. `Unencoded-Digest` is not included:
+    /// `ResponseIntegrity` reads it together with the signatures.
     ///
     /// - Parameter isPartial: whether the response is a 206. Fields about its content alone are then ignored.
     package static func list(from fields: HTTPFields, isPartial: Bool = false) -> [Claim] {

@@ -1,7 +1,7 @@
-/// The option that a caller can change to resolve an error.
+/// The option to change, or the function to call, after an error, a skipped URL or a reached limit.
 ///
-/// Library errors name no command-line options. The command converts the remedy to the name of its own option
-/// and appends that to the message.
+/// Library errors name no command-line options. The `larder` command converts the remedy to its own option or
+/// command, and appends that to the message.
 ///
 /// ```swift
 /// do { try await larder.status() } catch where error.remedy == .store { print("name another store") }
@@ -9,13 +9,14 @@
 public enum Remedy: Sendable, Equatable {
     /// Another store.
     case store
-    /// Another store, or `ServeOptions.createsStore`.
+    /// For a server whose store does not exist: another store, or `ServeOptions.createsStore`.
     case newStore
     /// `Larder.inspect`, to repair the store.
     case repair
     /// `CheckOptions.bases`, or the base of the manifest to prefetch.
     case base
-    /// `PreloadOptions.trustedKeys` and `base`. The associated value is the name of the site.
+    /// `PreloadOptions.trustedKeys` and `PreloadOptions.base`, to accept another manifest for the site whose URL
+    /// is the associated value.
     case newManifest(of: String)
     /// `CheckOptions.format`. The associated value is the most likely format.
     case format(String)
@@ -57,9 +58,9 @@ public enum Remedy: Sendable, Equatable {
     case patience
     /// `PrefetchOptions.browser`.
     case browser
-    /// `ExportOptions.hasPrivate`.
+    /// `ExportOptions.includesPrivate`.
     case includePrivate
-    /// `ExportOptions.replacesFile`.
+    /// `replacesFile` of `ExportOptions` or `UpdateFileOptions`, or another path for a key.
     case replaceFile
     /// `Larder.importArchives(_:into:at:)`.
     case folderAddress

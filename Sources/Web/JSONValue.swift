@@ -1,12 +1,12 @@
-// Rounding a Double reaches libm, which only this import links.
+// Converting a Double to an integer calls functions of libm, which the linker adds only because of this import.
 internal import Glibc
 
 /// A JSON value whose nodes know their positions in the source.
 ///
 /// Two values are equal if their contents are, wherever they are in the source. Members of objects are
-/// compared in order.
+/// compared in order, and numbers as text: `1` and `1.0` are not equal.
 package struct JSONValue: Sendable, Equatable {
-    /// The types of JSON values.
+    /// The content of a value, without its position.
     package enum Content: Sendable, Equatable {
         case null
         case bool(Bool)
@@ -37,6 +37,7 @@ package struct JSONValue: Sendable, Equatable {
     }
 
     package let content: Content
+    // 32 bits are enough, because `JSONLimits.byteCount` is at most `UInt32.max`.
     private let start: UInt32
     private let end: UInt32
 
@@ -115,7 +116,7 @@ extension JSONValue {
         return (members ?? []).filter { !seen.insert($0.key).inserted }
     }
 
-    /// The type with its article, for a sentence such as "expected a string, found an array".
+    /// The type for a sentence such as "expected a string, found an array", with an article except for null.
     package var kindName: String {
         switch content {
         case .null: "null"
