@@ -21,7 +21,8 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// A certificate authority that the user's own clients can trust, so that Larder may answer for every host.
+/// A certificate authority that the user's clients and the browser that renders pages trust, so that Larder can answer
+/// for every host.
 /// Its key and certificate are in the store's folder. Any thread may use it.
 ///
 ///     let authority = try CertificateAuthority.openOrCreate(in: folder.path)
@@ -53,9 +54,9 @@ package final class CertificateAuthority: Sendable {
         if let authority = try existing(in: folder) { return authority }
         let pem = try Credential.newAuthority().pem()
         do throws(SystemError) {
+            // Only the owner can read a temporary file (`mkstemp`).
             let draft = try WholeFile.makeTemporary(in: folder, named: "authority", Array(pem.utf8))
             defer { unlink(draft) }
-            chmod(draft, 0o600)
             // If two processes create one at the same time, both use the one that was linked first.
             guard link(draft, path) == 0 || errno == EEXIST else {
                 throw SystemError(errno, doing: "write", path)
@@ -83,7 +84,7 @@ package final class CertificateAuthority: Sendable {
     private init(_ credential: Credential) throws(TLSError) {
         self.credential = credential
         certificate = try credential.certificate.pem()
-        fingerprint = credential.certificate.fingerprint
+        fingerprint = try credential.certificate.fingerprint()
         keyDigest = try credential.certificate.keyDigest()
         hostKey = try PrivateKey()
     }
@@ -98,7 +99,7 @@ package final class CertificateAuthority: Sendable {
         let renewalTime: Int64
     }
 
-    /// The number of days for which certificates are valid. They are replaced after half of it.
+    /// The number of days for which certificates are valid. They are replaced after half of that time.
     private static let lifetimeDays: Int64 = 30
     /// The number of days before today from which certificates are valid, for clients whose clocks are slow.
     private static let backdatedDays: Int64 = 2
@@ -115,6 +116,7 @@ package final class CertificateAuthority: Sendable {
         let names = Self.names(for: host)
         let known = cachedCertificates.withLock { $0[names[0]] }
         if let known, known.renewalTime > now { return known }
+        // X.520 limits a common name to 64 characters. Clients compare only the alternative names.
         let certificate = try Certificate.makeSigned(
             by: credential, key: hostKey, subject: names[0].utf8.count <= 64 ? names[0] : "larder",
             from: now - Self.backdatedDays * Self.secondsPerDay, days: Self.lifetimeDays + Self.backdatedDays,
@@ -135,6 +137,9 @@ package final class CertificateAuthority: Sendable {
 
     /// Returns the names in a host's certificate. Hosts with the same parent domain share a wildcard
     /// certificate, so that a site with unlimited host names needs few.
+    ///
+    /// Both `a.example.com` and `b.example.com` get `example.com` and `*.example.com`, and so does `example.com` itself.
+    /// An address, and a name that is a public suffix, gets only itself.
     static func names(for host: String) -> [String] {
         guard let domain = PublicSuffixes.system.registrableDomain(of: host) else { return [host] }
         let parent = host.utf8.count > domain.utf8.count ? String(host.drop { $0 != "." }.dropFirst()) : host
@@ -186,7 +191,9 @@ final class Certificate: @unchecked Sendable {
         var serial = [UInt8](repeating: 0, count: 16)
         var end = time_t(start + days * 86_400)
         var start = time_t(start)
-        // Browsers reject two certificates of one issuer with the same serial number. It must be positive.
+        // The serial number is random, because browsers reject two certificates of one issuer with the same one. Of the first
+        // byte, bit 7 is 0 because the number must be positive (RFC 5280, section 4.1.2.2), and bit 6 is 1 so that it is not
+        // zero and always has 16 bytes.
         guard RAND_bytes(&serial, Int32(serial.count)) == 1,
             certificate.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
             X509_set_version(pointer, 2) == 1,
@@ -220,11 +227,13 @@ final class Certificate: @unchecked Sendable {
         try PEM.encode("write the certificate") { PEM_write_bio_X509($0, pointer) }
     }
 
-    /// The SHA-256 hash of the whole certificate as `AB:CD:...`.
-    var fingerprint: String {
+    /// Returns the SHA-256 hash of the whole certificate as `AB:CD:...`.
+    func fingerprint() throws(TLSError) -> String {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
-        guard X509_digest(pointer, EVP_sha256(), &bytes, &count) == 1 else { return "" }
+        guard X509_digest(pointer, EVP_sha256(), &bytes, &count) == 1 else {
+            throw TLSError("hash a certificate")
+        }
         return bytes[..<Int(count)].map { String(0x100 | Int($0), radix: 16, uppercase: true).dropFirst() }
             .joined(separator: ":")
     }
@@ -277,7 +286,7 @@ struct Credential: Sendable {
 
     /// Parses a private key and its certificate in PEM. The path is used in error messages.
     init(pem bytes: [UInt8], _ path: String) throws(TLSError) {
-        let advice = "remove it to have a new one created, which clients must be made to trust"
+        let advice = "remove it; Larder then creates a new one, which clients must trust again"
         ERR_clear_error()
         guard let input = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { throw TLSError("read \(path)") }
         defer { BIO_free(input) }
