@@ -163,6 +163,36 @@ import Web
         #expect(origin.requests(to: "/").isEmpty)
     }
 
+    @Test func `a run that continues an update and finds no change says both, in one headline`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--store", store).status == 0)
+        origin.hold("/two")
+        origin.forgetRequests()
+        let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
+        #expect(origin.waitForRequests(1, to: "/two"))
+        command.signal(SIGINT)
+        #expect(command.wait().status == 130)
+        origin.release("/two")
+        let second = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(second.status == 0, "\(second)")
+        let lines = second.output.split(separator: "\n")
+        #expect(lines.first?.hasPrefix("\(origin.url("/")): nothing has changed (") == true, "\(second)")
+        #expect(lines.count { $0.hasPrefix(origin.url("/")) } == 1, "\(second)")
+        #expect(lines.contains("  continued the previous run"), "\(second)")
+    }
+
+    @Test func `the number of expired cookies of the site is reported`() throws {
+        let file = try home.write(
+            """
+            # Netscape HTTP Cookie File
+            127.0.0.1\tFALSE\t/\tFALSE\t1000\told\t1
+            127.0.0.1\tFALSE\t/\tFALSE\t4000000000\tnew\t2
+
+            """, to: "cookies.txt")
+        let ending = try larder("prefetch", origin.url("/"), "--store", store, "--cookies", file)
+        #expect(
+            ending.output.contains("1 of 2 cookies in \(file) is for this site; 1 expired\n"), "\(ending)")
+    }
+
     @Test func `the run after a killed one continues from the last commit`() throws {
         origin.hold("/two")
         let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)

@@ -6,6 +6,10 @@ internal import Reports
 /// The first line has the counts. Indented lines follow for everything that a user may have to act on:
 /// failures, limits, logins, traps. The last lines name commands to run next. A report without problems has
 /// few lines; each list ends after `maxListedItems` and refers to `--json`.
+///
+/// Some texts contain limits of other modules: `LinkScanner.maxBytes` (64 MB), `CrawlPlan.defaultMaxLinks` (100,000),
+/// `SocketRecorder.maxTime` and `SocketRecording.maxBytes` (10 seconds and 1 MiB), and `PageOutcome.maxRequests` and
+/// `Rendering.maxRequestBodyBytes` (5,000 requests of 4 MiB).
 enum PrefetchSummary {
     /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
@@ -43,17 +47,19 @@ enum PrefetchSummary {
         }
     }
 
-    /// Whether the report says more than the error line of `PrefetchCommand.status`, which is all there is to say
-    /// about a site that could not be reached.
+    /// Whether the summary says more than the error line that `PrefetchCommand.status` prints for a site that could not be
+    /// reached.
     static func hasContent(_ report: PrefetchReport) -> Bool {
         report.isPublished || report.isInterrupted || report.hosts.contains { $0.byteCount > 0 }
     }
 
+    /// Returns the text of the report.
+    ///
     /// - Parameter changes: the differences from the snapshot that was live before; nil to leave them out.
     static func text(
         of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
     ) -> String {
-        let missing = MissingURLs(report)
+        let missing = MissingLists(report)
         var lines = headLines(report, changes, arguments) + accessLines(report)
         if !report.isUnchanged {
             lines += hostLines(report)
@@ -65,7 +71,7 @@ enum PrefetchSummary {
                 "  no screenshot was taken, because no page was rendered; to render all: --render always")
         }
         if let check = report.check {
-            // The last line counts the verified bundles.
+            // Without the line that counts the verified bundles, since the summary lists only what needs attention.
             lines += check.text(as: .text, isBrief: true).split(separator: "\n")
                 .filter { !$0.hasPrefix("verified ") }.map { "  \(String($0).withShortDigests)" }
         }
@@ -103,29 +109,27 @@ enum PrefetchSummary {
     private static func headLines(
         _ report: PrefetchReport, _ changes: DifferenceReport?, _ arguments: Arguments
     ) -> [String] {
-        var lines = [
-            "\(report.site): \(Wording.count(report.pages, "page")), "
-                + "\(Wording.count(report.assets, "asset")), "
-                + "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total"
-        ]
+        var lines: [String] = []
         if let reason = report.reasonForOnePage {
-            lines.insert(
-                "\(report.site): only one page was stored, and none of those that it links to: \(reason)",
-                at: 0)
+            lines.append(
+                "\(report.site): only one page was stored, and none of those that it links to: \(reason)")
         }
+        let traffic =
+            "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total"
+        lines.append(
+            report.isUnchanged
+                ? "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
+                    + "\(traffic)); snapshot \(report.snapshot) stays live"
+                : "\(report.site): \(Wording.count(report.pages, "page")), \(Wording.count(report.assets, "asset")), \(traffic)"
+        )
         if report.isContinued { lines.append("  continued the previous run") }
-        if report.isUnchanged {
-            lines[lines.count - 1] =
-                "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
-                + "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total); "
-                + "snapshot \(report.snapshot) stays live"
-        } else if let changes {
+        if let changes, !report.isUnchanged {
             let counts = [
                 (changes.added.count, "added"), (changes.changed.count, "changed"),
                 (changes.moved.count, "moved"),
                 (changes.gone.count, "gone"),
             ].filter { $0.0 > 0 }.map { "\(Wording.number($0.0)) \($0.1)" }
-            // Without numbers, it compares with the snapshot before.
+            // Without numbers, `larder diff` compares the last two snapshots.
             let isNext = changes.to.number == changes.from.number + 1
             let list = [report.site] + (isNext ? [] : ["\(changes.from)", "\(changes.to)"])
             lines.append(
@@ -152,7 +156,7 @@ enum PrefetchSummary {
             lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
         }
         if let cookies = report.cookieCounts {
-            let expired = cookies.expired > 0 ? ", and \(Wording.number(cookies.expired)) have expired" : ""
+            let expired = cookies.expired > 0 ? "; \(Wording.number(cookies.expired)) expired" : ""
             let files =
                 report.plan.cookieFiles.isEmpty
                 ? "the cookie file" : report.plan.cookieFiles.joined(separator: ", ")
@@ -164,8 +168,9 @@ enum PrefetchSummary {
         return lines
     }
 
-    /// The missing URLs that the lines about bundles do not name, in the lists of the summary.
-    private struct MissingURLs {
+    /// The missing URLs in the lists of the summary. URLs whose bundle does not match are left out, because the lines of the
+    /// check name them.
+    private struct MissingLists {
         /// Failed URLs without a stored response.
         let failed: [CrawlReport.Missing]
         /// URLs that the live site does not have either.
@@ -224,10 +229,11 @@ enum PrefetchSummary {
             lines.append("  only the first 100,000 links followed of \(documents), the first:")
             lines.append("    \(first)")
         }
-        let needed = report.skipped.count { $0.isAsset && $0.isOverLimit }
-        if needed > 0, let limit = report.limit {
+        let skippedAssets = report.skipped.count { $0.isAsset && $0.isOverLimit }
+        if skippedAssets > 0, let limit = report.limit {
             let hint = Remedy.hint(report.remedy)
-            lines.append("  \(Wording.count(needed, "asset")) of stored pages not fetched: \(limit)\(hint)")
+            lines.append(
+                "  \(Wording.count(skippedAssets, "asset")) of stored pages not fetched: \(limit)\(hint)")
         }
         for session in report.lostSessions {
             lines.append(
@@ -301,8 +307,9 @@ enum PrefetchSummary {
                     + (pattern.unfinished > 0
                         ? ", \(Wording.number(pattern.unfinished)) not finished" : ""))
         }
-        let lookedAt = Set(report.renderedPatternTexts)
-        let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
+        // Patterns that this run or an earlier one has rendered.
+        let everRendered = Set(report.renderedPatternTexts)
+        let left = report.patterns.count { $0.rendered == 0 && !everRendered.contains($0.pattern) }
         if left > 0 {
             lines.append(
                 "    \(Wording.count(left, "kind")) of pages not rendered, because rendering others found hardly anything; to render all: --render always"
