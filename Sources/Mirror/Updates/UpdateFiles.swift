@@ -119,9 +119,9 @@ struct UpdateFiles {
 
     // MARK: - Earlier versions
 
-    /// The facts for sending only the difference to a client that has the same file of an earlier release (RFC 9842). They
-    /// also make the client offer this file later. Nil for files that are always sent whole: HTML, formats that are
-    /// compressed already, and small or very large files.
+    /// The facts for sending only the difference to a client that has the same file of an earlier release (RFC 9842), also
+    /// under a name with another hash. They also make the client offer this file later. Nil for files that are always sent
+    /// whole: HTML, formats that are compressed already, and small or very large files.
     private func dictionaryTerms(
         of response: StoredResponse, _ body: StoredBody, _ url: WebURL, _ app: AppName
     ) -> DictionaryTerms? {
@@ -132,8 +132,10 @@ struct UpdateFiles {
         guard type?.isHTML != true, !isCompressed || type?.essence == "image/svg+xml",
             Self.dictionaryByteCounts.contains(body.byteCount)
         else { return nil }
-        let path = url.path.drop { $0 == "/" }.drop { $0 != "/" }
-        let match = UpdatePaths.files(app.text, "*") + DictionaryPattern.escaping(String(path.dropFirst()))
+        // A bundler gives a changed file another name: `main.*.js` stands for all names that differ only in a hash.
+        let path = String(url.path.drop { $0 == "/" }.drop { $0 != "/" }.dropFirst())
+        let match =
+            UpdatePaths.files(app.text, "*") + DictionaryPattern.escaping(HashedName(path)?.family ?? path)
         return DictionaryTerms(
             rule: DictionaryRule.value(match: match, id: Hex.encode(body.sha256)), href: url.href,
             storedSHA256: body.sha256, snapshot: response.snapshot, match: match, isPrivate: false)

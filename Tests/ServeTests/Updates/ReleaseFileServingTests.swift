@@ -98,30 +98,37 @@ import Web
         }
     }
 
-    @Test func `a client that has the file of an earlier release gets the difference`() async throws {
+    @Test(arguments: [
+        ("main.js", "main.js", "main.js"),
+        ("static/main.3f2a9c81.js", "static/main.9c1b0d2e.js", "static/main.*.js"),
+    ])
+    func `a client that has the file of an earlier release gets the difference`(
+        earlier: String, later: String, pattern: String
+    ) async throws {
         func script(_ version: Int) -> String {
             (0..<800).map {
                 $0 == 200 ? "const version = \(version)" : "f(\($0 &* 2_654_435_761 % 1_000_003))"
             }
             .joined(separator: "\n")
         }
-        let first = try #require(try await app.publish(["main.js": script(1)]).release)
-        let second = try #require(try await app.publish(["main.js": script(2)]).release)
+        let first = try #require(try await app.publish([earlier: script(1)]).release)
+        let second = try #require(try await app.publish([later: script(2)]).release)
         try await app.withServer { (server) async throws in
             let codings = [("Accept-Encoding", "zstd, dcz")]
-            let old = try server.send("files/\(first)/main.js", fields: codings)
-            #expect(old["Use-As-Dictionary"]?.contains("match=\"/-/updates/shop/files/*/main.js\"") == true)
+            let old = try server.send("files/\(first)/\(earlier)", fields: codings)
+            let rule = "match=\"/-/updates/shop/files/*/\(pattern)\""
+            #expect(old["Use-As-Dictionary"]?.contains(rule) == true)
             #expect(old.all("Cache-Control") == ["public, max-age=31536000, immutable"])
             let digest = DigestStream.digest(.sha256, of: old.body.span).bytes
             let offer = codings + [("Available-Dictionary", ":\(Base64.encode(digest)):")]
-            let delta = try server.send("files/\(second)/main.js", fields: offer)
+            let delta = try server.send("files/\(second)/\(later)", fields: offer)
             #expect(delta["Content-Encoding"] == "dcz")
             #expect(delta.body.count < 200)
             #expect(try DictionaryServingTests.decode(delta, from: old.body) == script(2))
             // A dictionary that the server does not have.
             let other =
                 codings + [("Available-Dictionary", ":\(Base64.encode([UInt8](repeating: 1, count: 32))):")]
-            #expect(try server.send("files/\(second)/main.js", fields: other).text == script(2))
+            #expect(try server.send("files/\(second)/\(later)", fields: other).text == script(2))
             let metrics = try server.send("/-/metrics").text
             #expect(metrics.contains("larder_updates_requests_total{service=\"files\",outcome=\"file\"} 3"))
             #expect(!metrics.contains("larder_updates_saved_bytes_total 0"))
