@@ -222,7 +222,12 @@ package struct PortalLinks {
     /// The path that switches the bar off.
     static let barOff = "/-/bar/off"
 
-    /// The address that switches the bar off and returns to the page; see `barDocument(of:snapshot:)`.
+    /// The page that switches the bar on and off, with a link back to a mirrored page; see `barDocument(of:snapshot:)`.
+    static func barSwitch(from url: String, snapshot: Int64?) -> String {
+        path(barSwitch, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
+    }
+
+    /// The address that switches the bar off; see `barDocument(of:snapshot:)`.
     static func barOff(of url: String, snapshot: Int64?) -> String {
         path(barOff, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }

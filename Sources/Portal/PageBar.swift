@@ -54,22 +54,35 @@ package enum PageBar {
 
     /// The script, which is part of every page and therefore short. It does nothing in a page that another one frames.
     /// Otherwise it adds the bar to the root element when the document is parsed.
+    ///
+    /// The element of the bar is as high as the bar and stands at the end of the document, so that its last line can be
+    /// scrolled above the bar. Content that overflows the root element reaches below that place: `fit` then makes the
+    /// element higher, unless that only moves the end of the document, as a margin after the element does.
     private static let script = """
         (()=>{"use strict";const own=document.currentScript,{larder:address,label,hide}=own.dataset;own.remove();\
         if(top!==self)return;const space="http://www.w3.org/1999/xhtml",make=(name)=>document.createElementNS(space,name);\
         const host=make("larder-bar"),root=host.attachShadow({mode:"closed"}),style=make("style"),frame=make("iframe"),\
-        close=make("button"),put=Element.prototype.append,call=Reflect.apply;style.textContent=\(JSONText.string(styleSheet));\
+        close=make("button"),bar=make("div"),room=make("p"),put=Element.prototype.append,call=Reflect.apply;\
+        style.textContent=\(JSONText.string(styleSheet));\
         frame.setAttribute("title",label);frame.setAttribute("src",address);frame.setAttribute("referrerpolicy","no-referrer");\
         close.setAttribute("aria-label",hide);close.setAttribute("title",hide);close.textContent="\\u00d7";\
-        close.addEventListener("click",()=>host.remove());root.append(style,frame,close);\
-        addEventListener("DOMContentLoaded",()=>call(put,document.documentElement,[host]),{once:true,capture:true})})()
+        close.addEventListener("click",()=>host.remove());bar.append(frame,close);root.append(style,room,bar);\
+        let size=\(height),done=false;const below=()=>{const page=document.scrollingElement||document.documentElement;\
+        return page.scrollHeight>innerHeight?page.scrollHeight-host.getBoundingClientRect().bottom-scrollY:0},\
+        fit=()=>{const gap=below();if(done||gap<1)return;room.style.height=size+gap+\(height)+"px";\
+        if(Math.abs(below())<1)size+=gap+\(height);else{done=true;room.style.height=size+"px"}};\
+        addEventListener("DOMContentLoaded",()=>{call(put,document.documentElement,[host]);fit()},{once:true,capture:true});\
+        addEventListener("load",fit,{once:true});addEventListener("scroll",fit,{passive:true})})()
         """
 
     /// The style inside the shadow root. Styles of the page do not apply there, except to the host element, whose
-    /// properties are therefore `!important`.
+    /// properties are therefore `!important`. The host is as narrow as an element can be that makes room, and lets clicks
+    /// through.
     private static let styleSheet = """
-        :host{all:initial!important;display:block!important;position:fixed!important;inset:auto 0 0 0!important;\
-        height:\(height)px!important;z-index:2147483647!important}\
+        :host{all:initial!important;display:block!important;clear:both!important;flex:none!important;width:1px!important;\
+        pointer-events:none!important}\
+        p{all:initial;display:block;pointer-events:none;width:1px;height:\(height)px}\
+        div{all:initial;position:fixed;inset:auto 0 0 0;height:\(height)px;z-index:2147483647}\
         iframe{all:initial;display:block;width:100%;height:100%;border:0}\
         button{all:initial;position:absolute;top:0;right:0;width:\(height)px;height:\(height)px;text-align:center;\
         font:22px/\(height)px sans-serif;color:#555;cursor:pointer}\
@@ -87,8 +100,8 @@ package enum PageBar {
     }
 }
 
-/// The document in the frame of the bar: the date of the copy, its other snapshots, a search field and links to the
-/// portal. It contains no scripts and no token, since every mirrored page may frame it: a page can trick its reader into
+/// The document in the frame of the bar: the age of the copy, its other snapshots, the live page, a search field and links
+/// to the portal. It contains no scripts and no token, since every mirrored page may frame it: a page can trick its reader into
 /// a click, but the only thing that a click changes is that the bar is switched off.
 struct BarFrame {
     /// The original URL of the page, without its fragment.
@@ -101,17 +114,20 @@ struct BarFrame {
     private(set) var earlier: String?
     /// The address of the page in the next complete snapshot; nil if the live one is shown.
     private(set) var later: String?
-    /// The address that switches the bar off and returns to the page; nil if the visitor may not do that.
+    /// The address that switches the bar off and shows how to switch it on again; nil if the visitor may not do that.
     private let turnOff: String?
+    private let now: Int64
 
     /// - Parameters:
     ///   - snapshot: the earlier snapshot that is shown; nil for the live one.
     ///   - canTurnOff: whether the visitor may switch the bar off.
+    ///   - now: the time in seconds since 1970.
     init(
-        _ url: WebURL, in snapshot: Int64?, canTurnOff: Bool, _ layout: OriginLayout, _ sites: [Site],
-        _ reader: StoreReader
+        _ url: WebURL, in snapshot: Int64?, canTurnOff: Bool, now: Int64, _ layout: OriginLayout,
+        _ sites: [Site], _ reader: StoreReader
     ) throws(StoreError) {
         href = url.key.href
+        self.now = now
         turnOff = canTurnOff ? PortalLinks.barOff(of: url.href, snapshot: snapshot) : nil
         let rows = try reader.versions(of: href).filter { $0.response.request == .get }
         let current = rows.first(where: \.isVisible)
@@ -179,11 +195,11 @@ struct BarFrame {
             if let fetched {
                 html.element("strong", say: latest == nil ? .barLatest : .barOlder)
                 html.text(" ")
-                writeMoment(fetched, to: &html)
+                html.time(fetched, now: now)
                 if let latest {
                     html.element("span", ["class": "wide"]) { html in
                         html.say(.barLatestIs)
-                        html.link(latest.address) { writeMoment(latest.fetched, to: &$0) }
+                        html.link(latest.address) { $0.time(latest.fetched, now: now) }
                     }
                 }
             } else {
@@ -193,6 +209,8 @@ struct BarFrame {
         if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
         if let later { html.link(later, ["rel": "next"], say: .barLater) }
         html.link(links.details(href), ["class": "more"], say: .barHistory)
+        html.link(
+            href, ["rel": "noreferrer external", "title": html.words(.openOrigin)], say: .barLivePage)
         html.link(PortalLinks.search, ["class": "narrow more"], say: .search)
         html.element("form", ["action": PortalLinks.search, "role": "search"]) { html in
             html.void(
@@ -202,16 +220,10 @@ struct BarFrame {
                     "placeholder": html.words(.search), "autocomplete": "off",
                 ])
         }
-        if let turnOff { html.link(turnOff, ["class": "off", "rel": "nofollow"], say: .barTurnOff) }
-    }
-
-    /// Writes a date and its time of day, which a narrow window hides.
-    private func writeMoment(_ seconds: Int64, to html: inout HTMLWriter) {
-        let moment = html.language.moment(seconds)
-        let day = moment.prefix { $0 != "," && (html.language != .chinese || $0 != " ") }
-        html.element("time", ["datetime": Wording.date(seconds)]) { html in
-            html.text(String(day))
-            html.element("span", ["class": "hour"], text: String(moment[day.endIndex...]))
+        if let turnOff {
+            html.link(
+                turnOff, ["class": "off", "rel": "nofollow", "title": html.words(.barTurnOffHint)],
+                say: .barTurnOff)
         }
     }
 
@@ -238,7 +250,7 @@ struct BarFrame {
         .narrow { display: none; }
         @media (max-width: 50rem) { form { display: none; } .narrow { display: inline; } .wide { display: none; }
           nav { gap: 4px 10px; } .off { margin-left: auto; } }
-        @media (max-width: 36rem) { .hour, .more { display: none; } .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
+        @media (max-width: 36rem) { .when strong, .more { display: none; } .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
         @media (prefers-color-scheme: dark) {
           body { background: #1f1e1b; color: #ece8de; border-color: #4a473f; }
           a { color: #8fd0b0; } .when { color: #b8b2a4; } .when strong { color: #ece8de; } input { background: #2a2925; border-color: #8a8474; }
@@ -247,22 +259,29 @@ struct BarFrame {
         """
 }
 
-/// The page of the portal that switches the bar on and off.
+/// The page of the portal that switches the bar on and off. The bar's own link that switches it off leads here.
 struct BarPage: PortalPage {
     let isOn: Bool
+    /// The address of the mirrored page from which the visitor comes; nil if there is none.
+    var origin: String?
 
     let title = "Page bar"
     var heading: Sentence? { .barTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "lead"], say: .barLead)
         html.element("p") { html in
             html.element("span", ["class": "badge"], say: isOn ? .barIsOn : .barIsOff)
         }
+        if !isOn { html.element("p", say: .barHowToGetBack) }
         html.explainReadOnly(context)
-        html.commandButton(
-            "bar", isOn ? .doHideBar : .doShowBar, context, fields: [("on", isOn ? "0" : "1")], isQuiet: isOn)
+        html.element("div", ["class": "orders"]) { html in
+            if let origin { html.link(origin, ["class": "button"], say: .barBackToPage) }
+            html.commandButton(
+                "bar", isOn ? .doHideBar : .doShowBar, context, fields: [("on", isOn ? "0" : "1")],
+                isQuiet: isOn || origin != nil)
+        }
+        html.element("p", ["class": "soft"], say: .barLead)
     }
 
     func members(_ context: PortalContext) -> JSONMembers { ["bar": isOn] }

@@ -233,7 +233,10 @@ package struct Portal {
                     $0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
             }
         case PortalLinks.barSwitch:
-            return services.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
+            return services.flatMap {
+                layout.isExposed
+                    ? nil : BarPage(isOn: $0.bar.isOn, origin: mirroredPage(of: request))
+            }
         case PortalLinks.traffic:
             return hidesPrivate(from: visitor)
                 ? nil
@@ -313,8 +316,8 @@ package struct Portal {
             return html(NotFoundPage(target: request.path), request.path, visitor)
         }
         let frame = try BarFrame(
-            url, in: request.number("snapshot"), canTurnOff: hasFullAccess(visitor), layout,
-            cache.sites(reader), reader)
+            url, in: request.number("snapshot"), canTurnOff: hasFullAccess(visitor), now: now(),
+            layout, cache.sites(reader), reader)
         let port = layout.port
         let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
             "\(layout.scheme)://\($0):\(port)"
@@ -356,17 +359,23 @@ package struct Portal {
         }
     }
 
-    /// Switches the bar off by the link in its frame, and redirects to the page. Nil if the request is not from the frame, or
+    /// Switches the bar off by the link in its frame, and redirects to the page that switches it on again. Nil if the request is not from the frame, or
     /// the visitor may not do that. Only pages of the portal have its origin, so no other page can link here.
     private func turnOffBar(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
         guard let services, visitor.fetchSite == "same-origin", hasFullAccess(visitor),
             let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP
         else { return nil }
         services.bar.turn(on: false)
-        let snapshot = request.number("snapshot")
-        let address = snapshot.flatMap { layout.address(of: url, in: $0) } ?? layout.address(of: url)
         return .redirect(
-            to: address ?? links.home, fields: [("Cache-Control", "no-store")] + securityFields)
+            to: PortalLinks.barSwitch(from: url.href, snapshot: request.number("snapshot")),
+            fields: [("Cache-Control", "no-store")] + securityFields)
+    }
+
+    /// The address of the mirrored page from which the visitor came to the page of the bar; nil if there is none.
+    private func mirroredPage(of request: PortalRequest) -> String? {
+        guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
+        return request.number("snapshot").flatMap { layout.address(of: url, in: $0) }
+            ?? layout.address(of: url)
     }
 
     /// Returns the file that a job made. Nil for other requests, if there is no file, or if the visitor may not see the

@@ -187,7 +187,9 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The bar on mirrored pages
     case barTitle, barLead, barIsOn, barIsOff, doShowBar, doHideBar, barName, barHide, barLatest,
-        barOlder, barLatestIs, barTurnOff, barEarlier, barLater, barHistory
+        barOlder, barLatestIs, barTurnOff, barTurnOffHint, barLivePage, barHowToGetBack, barBackToPage,
+        barEarlier,
+        barLater, barHistory
 
     // Mirrored pages without scripts
     case frozenNotice, frozenScripts

@@ -76,8 +76,9 @@ struct PageBarTests {
         let box = try visit.evaluate(
             """
             (() => {
-              const bar = document.querySelector("larder-bar"), box = bar.getBoundingClientRect()
-              return [bar.shadowRoot === null, box.width === innerWidth, box.bottom === innerHeight, box.height === 44,
+              const bar = document.querySelector("larder-bar"), at = (x, y) => document.elementFromPoint(x, y)
+              return [bar.shadowRoot === null, at(1, innerHeight - 43) === bar, at(document.documentElement.clientWidth - 1, innerHeight - 1) === bar,
+                at(innerWidth / 2, innerHeight - 45) !== bar,
                 document.elementFromPoint(innerWidth / 2, innerHeight - 10) === bar,
                 getComputedStyle(bar).display === "block", document.documentElement.children.length === 3]
             })()
@@ -100,6 +101,40 @@ struct PageBarTests {
         #expect(try visit.evaluate("document.querySelector('larder-bar').offsetHeight")?.int == 44)
         #expect(
             try visit.evaluate("document.body.innerHTML")?.string?.hasSuffix("jam</a></p>") == true)
+    }
+
+    @Test(arguments: [
+        "p { line-height: 30px }", "html, body { height: 100% } p { line-height: 30px }",
+        "html { padding-bottom: 20px } p { line-height: 30px }",
+        "p { line-height: 30px; float: left; width: 100% }", "html { display: flex; flex-direction: column }",
+    ])
+    func `the last line of a page can be scrolled above the bar`(style: String) async throws {
+        let lines = (1...60).map { "<p id=l\($0)>line \($0)" }.joined()
+        origin.on("/long", .page("<!DOCTYPE html><title>Long</title><style>\(style)</style>\(lines)"))
+        var prefetch = PrefetchOptions()
+        prefetch.browser = ""
+        _ = try await larder.prefetch([origin.url("/long")], options: prefetch)
+        var options = ServeOptions()
+        options.hasBar = true
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: 390, height: 600), prefersDark: false)
+        let visit = try browser.open(try #require(service.address(of: origin.url("/long"))))
+        // The height is the same however often the page is scrolled to its end.
+        let facts = try visit.evaluate(
+            """
+            (async () => {
+              const heights = []
+              for (let i = 0; i < 4; i++) {
+                scrollTo(0, 1e6)
+                await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+                heights.push(document.scrollingElement.scrollHeight)
+              }
+              const end = document.querySelector("#l60").getBoundingClientRect().bottom
+              return [end > 0, end <= innerHeight - 44, end >= innerHeight - 150, new Set(heights.slice(1)).size === 1]
+            })()
+            """)?.array?.compactMap(\.bool)
+        #expect(facts == [true, true, true, true], "\(String(describing: facts))")
     }
 
     @Test(arguments: [(390, true), (390, false), (1280, true), (1280, false)])

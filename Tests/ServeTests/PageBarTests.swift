@@ -130,8 +130,10 @@ import Web
         #expect(frame.status == 200)
         let text = frame.text
         #expect(
-            text.contains("Latest copy:") && !text.contains("the latest is of")
+            text.contains("<strong>Fetched</strong> <time") && !text.contains("the latest was fetched")
                 && text.contains("href=\"/-/page?url=https://example.test/\""))
+        #expect(text.contains("<a href=\"https://example.test/\" rel=\"noreferrer external\""))
+        #expect(text.contains(" ago</time>") && text.contains(" UTC\">"))
         #expect(text.contains("www.past-1-example-test") || text.contains("past-1-example-test.localhost"))
         #expect(!text.contains("token") && !text.contains("method=") && !text.contains("<script"))
         let policy = try #require(frame["Content-Security-Policy"])
@@ -151,10 +153,10 @@ import Web
         }
         let past = try get(
             "/-/bar/frame?url=https://example.test/&snapshot=1", from: server, host: "localhost")
-        #expect(past.text.contains(">Later<") && past.text.contains("Earlier copy:"))
+        #expect(past.text.contains(">Later<") && past.text.contains("Earlier copy, fetched"))
         #expect(
             past.text.contains(
-                "; the latest is of <a href=\"http://example-test.localhost:\(server.port)/\">"))
+                "; the latest was fetched <a href=\"http://example-test.localhost:\(server.port)/\">"))
         for target in ["/-/bar/frame", "/-/bar/frame?url=ftp://x", "/-/bar/frame?url=nope"] {
             #expect(try get(target, from: server, host: "localhost").status == 404)
         }
@@ -193,7 +195,12 @@ import Web
             #expect(try get("/", Self.window, from: server).text.contains("larder-bar"))
         }
         let answer = try follow("same-origin")
-        #expect(answer["Location"] == "http://past-1-example-test.localhost:\(server.port)/")
+        // The page behind the link says how the bar is switched on again, and links back to the mirrored page.
+        let target = "/-/bar?url=https://example.test/&snapshot=1"
+        #expect(answer["Location"] == target)
+        let after = try get(target, from: server, host: "localhost").text
+        #expect(after.contains("Show bar") && after.contains("To turn it on again"))
+        #expect(after.contains("href=\"http://past-1-example-test.localhost:\(server.port)/\""))
         #expect(try !get("/", Self.window, from: server).text.contains("larder-bar"))
         server.stop()
 
