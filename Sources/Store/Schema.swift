@@ -247,15 +247,22 @@ enum Schema {
     /// Returns an SQL subquery for all rows of `response` that are part of a snapshot. It suits statements that start
     /// from a snapshot; `isPart(of:_:)` suits those that start from a URL.
     ///
-    /// - Parameter snapshot: An SQL expression for the id of the snapshot.
-    static func rows(ofSnapshot snapshot: String) -> String {
-        """
-        (SELECT * FROM response WHERE response.snapshot = \(snapshot)
-            UNION ALL SELECT kept.* FROM snapshot AS earlier JOIN response AS kept ON kept.snapshot = earlier.id
-            WHERE (SELECT confirmed FROM snapshot WHERE id = \(snapshot)) > 0
-                AND earlier.site = (SELECT site FROM snapshot WHERE id = \(snapshot)) AND earlier.id < \(snapshot)
-                AND kept.confirmed >= \(snapshot))
-        """
+    /// - Parameters:
+    ///   - snapshot: An SQL expression for the id of the snapshot.
+    ///   - columns: The columns of the result; none for all. SQLite reads them all for each row, whether the statement
+    ///     uses them or not. A statement about a large snapshot should therefore name its columns, so that the index
+    ///     `response_snapshot` is enough.
+    static func rows(ofSnapshot snapshot: String, _ columns: String...) -> String {
+        func list(_ table: String) -> String {
+            columns.isEmpty ? "\(table).*" : columns.map { "\(table).\($0)" }.joined(separator: ", ")
+        }
+        return """
+            (SELECT \(list("response")) FROM response WHERE response.snapshot = \(snapshot)
+                UNION ALL SELECT \(list("kept")) FROM snapshot AS earlier JOIN response AS kept ON kept.snapshot = earlier.id
+                WHERE (SELECT confirmed FROM snapshot WHERE id = \(snapshot)) > 0
+                    AND earlier.site = (SELECT site FROM snapshot WHERE id = \(snapshot)) AND earlier.id < \(snapshot)
+                    AND kept.confirmed >= \(snapshot))
+            """
     }
 
     /// SQL that numbers the snapshots of each site from 1, for a database from before version 10.

@@ -36,7 +36,7 @@ extension StoreReader {
         var counts: [(role: Int, status: Int, count: Int)] = []
         try prepare(
             """
-            SELECT role, status, count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response
+            SELECT role, status, count(*) FROM \(Schema.rows(ofSnapshot: "?1", "role", "status")) AS response
             WHERE role IN (0, 1) GROUP BY role, status
             """
         ).each(.integer(snapshot)) { row in
@@ -49,24 +49,25 @@ extension StoreReader {
     /// bodies of each role, and is extrapolated from them if there are more.
     package func tally(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> SnapshotTally {
         var tally = SnapshotTally()
-        func count(_ condition: String) throws(StoreError) -> Int {
-            let rows =
-                "SELECT 1 FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE \(condition) LIMIT ?2"
-            let found = try prepare("SELECT count(*) FROM (\(rows)) AS few").first(
+        func count(_ rows: String, _ condition: String) throws(StoreError) -> Int {
+            let few = "SELECT 1 FROM \(rows) AS response WHERE \(condition) LIMIT ?2"
+            let found = try prepare("SELECT count(*) FROM (\(few)) AS few").first(
                 .integer(snapshot), .integer(Int64(limit))
             ) { Int($0.integer(0)) }
             if found == limit { tally.isCapped = true }
             return found ?? 0
         }
+        let indexed = Schema.rows(ofSnapshot: "?1", "role", "status")
         // A page that says "not found" counts as broken. One with the status 404 is an application.
         tally.pages = try count(
+            Schema.rows(ofSnapshot: "?1"),
             """
             role = 0 AND (status < 300 OR status IN (404, 410) AND body IS NOT NULL AND request = ''
                     AND NOT \(Provenance.isImported("response")))
                 AND (flags & \(ResponseFlags.isSoftNotFound.rawValue)) = 0
             """)
-        tally.assets = try count("role = 1 AND status < 300")
-        tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
+        tally.assets = try count(indexed, "role = 1 AND status < 300")
+        tally.redirects = try count(indexed, "role IN (0, 1) AND status BETWEEN 300 AND 399")
         try measure(snapshot, limit, &tally)
         return tally
     }
@@ -80,7 +81,7 @@ extension StoreReader {
                 """
                 SELECT count(*), coalesce(sum(size), 0)
                 FROM (
-                    SELECT DISTINCT body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
+                    SELECT DISTINCT body FROM \(Schema.rows(ofSnapshot: "?1", "role", "status", "body")) AS response
                     WHERE role = ?2 AND status < 300 LIMIT ?3) AS few
                 JOIN body ON body.id = few.body
                 """, .integer(snapshot), .integer(Int64(role)), .integer(Int64(limit))
@@ -92,7 +93,8 @@ extension StoreReader {
             var all: Int64 = 0
             try eachRow(
                 """
-                SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE role = ?2 AND status < 300
+                SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1", "role", "status")) AS response
+                WHERE role = ?2 AND status < 300
                 """, .integer(snapshot), .integer(Int64(role))
             ) { all = $0.integer(0) }
             tally.isEstimate = true

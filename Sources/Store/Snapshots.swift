@@ -16,7 +16,8 @@ extension StoreReader {
         guard let published = site.published else { return 0 }
         let count = try prepare(
             """
-            SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE role = 0 AND body IS NOT NULL
+            SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1", "role", "body")) AS response
+            WHERE role = 0 AND body IS NOT NULL
             """)
         for snapshot in site.snapshots.reversed()
         where snapshot.id <= published && snapshot.base == nil && !snapshot.isRejected {
@@ -447,7 +448,8 @@ extension StoreWriter {
             UPDATE snapshot SET finished = NULL
             WHERE id = (SELECT published FROM site WHERE id = ?1)
                 AND id = (SELECT max(id) FROM snapshot WHERE site = ?1 AND base IS NULL) AND archive IS NULL
-                AND (SELECT count(*) FROM \(Schema.rows(ofSnapshot: "(SELECT published FROM site WHERE id = ?1)")) AS response
+                AND (SELECT count(*)
+                    FROM \(Schema.rows(ofSnapshot: "(SELECT published FROM site WHERE id = ?1)", "role")) AS response
                     WHERE role = 0) >= ?2
             """, .integer(site), .integer(Int64(pages)))
     }

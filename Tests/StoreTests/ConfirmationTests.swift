@@ -44,6 +44,16 @@ import Web
         #expect(try store.inspect().isSound)
     }
 
+    @Test func `the counts of a snapshot are read from an index`() throws {
+        try store.snapshot([store.response("/a", "a")])
+        let rows = Schema.rows(ofSnapshot: "?1", "role", "status", "body")
+        var plan: [String] = []
+        try store.reader().prepare(
+            "EXPLAIN QUERY PLAN SELECT DISTINCT body FROM \(rows) AS response WHERE role = 0 AND status < 300"
+        ).each(.integer(1)) { plan.append($0.text(3)) }
+        #expect(plan.contains { $0.contains("SEARCH response USING COVERING INDEX response_snapshot") })
+    }
+
     @Test func `a snapshot of a part of the site takes over the other responses`() throws {
         let texts = ["/bundle", "/image", "/page", "/dropped"]
         try store.snapshot(texts.map { try store.response($0, $0) })
