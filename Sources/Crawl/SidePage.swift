@@ -197,7 +197,9 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// The pages to which this one may belong, whose paths differ in one part. Repository browsers show a file at
     /// `/blob/main/a.txt`, its source text at `/raw/main/a.txt`, and an old version at `/blob/0123456789ab/a.txt`.
     static func siblings(of url: WebURL) -> [Sibling] {
-        let parts = url.path.split(separator: "/", omittingEmptySubsequences: false)
+        let path = url.path
+        guard hasNameOfSibling(path.utf8) else { return [] }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard (3...maxParts).contains(parts.count) else { return [] }
         var siblings: [Sibling] = []
         func add(_ names: [String], at place: Int, _ name: String, _ page: SidePage) {
@@ -216,6 +218,22 @@ package enum SidePage: String, Sendable, CaseIterable {
         return siblings
     }
 
+    /// Whether a part of the path is one of the names without which `siblings(of:)` finds nothing. Most paths have
+    /// none, and this allocates no memory, because it is called for every URL that a crawl discovers.
+    private static func hasNameOfSibling(_ path: String.UTF8View) -> Bool {
+        var start = path.startIndex
+        while true {
+            let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
+            let byteCount = path.distance(from: start, to: end)
+            let isName = namesOfSiblings.contains {
+                $0.utf8.count == byteCount && path[start..<end].elementsEqual($0.utf8)
+            }
+            if isName { return true }
+            guard end < path.endIndex else { return false }
+            start = path.index(after: end)
+        }
+    }
+
     /// The names of `siblings(of:)`, whether the site has them or not.
     static func siblingNames(of url: WebURL) -> Set<String> { Set(siblings(of: url).map(\.name)) }
 
@@ -232,6 +250,7 @@ package enum SidePage: String, Sendable, CaseIterable {
         "history": .history, "log": .history, "commits": .history, "diff": .history, "rdiff": .history,
         "comparison": .history, "patch": .history, "export": .history, "edit": .form, "rename": .form,
     ]
+    private static let namesOfSiblings = partsOfPages + partsOfSidePages.keys
     private static let branches = ["tip", "default", "HEAD", "master", "main", "trunk"]
 
     private static func isHash(_ part: Substring) -> Bool {
@@ -244,10 +263,11 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// it, which is that of the page if there is one.
     static func format(of url: WebURL) -> (name: String, path: String)? {
         let path = url.path
-        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
-            formats.contains(path[dot...].lowercased())
+        guard let dot = path.utf8.lastIndex(of: UInt8(ascii: ".")),
+            formatLengths.contains(path.utf8.distance(from: dot, to: path.endIndex))
         else { return nil }
-        return (path[dot...].lowercased(), String(path[..<dot]))
+        let ending = path[dot...].lowercased()
+        return formats.contains(ending) ? (ending, String(path[..<dot])) : nil
     }
 
     /// Endings of paths in formats for programs.
@@ -255,6 +275,8 @@ package enum SidePage: String, Sendable, CaseIterable {
         ".json", ".jsonld", ".csv", ".tsv", ".yaml", ".yml", ".rdf", ".ttl", ".nt",
         ".n3",
     ]
+    /// The lengths of `formats` in bytes. Most URLs are decided by it, without a look-up.
+    private static let formatLengths = 3...7
 
     /// The last two parts of the path, such as `post/create` in `/topics/3/post/create`, if they name a form. Below a page
     /// that has no page `/topics/3/post`, they mean nothing else.
