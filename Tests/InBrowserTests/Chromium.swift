@@ -61,8 +61,9 @@ final class Chromium {
             "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only",
             "--password-store=basic",
             "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
-                // Processes that Chromium starts in advance.
-                + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI"
+                // Processes that Chromium starts in advance. The complete browser starts one for the lists below the
+                // address bar of each window.
+                + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup"
                 // Without this, extensions can only be loaded by hand.
                 + (extensionFolder == nil ? "" : ",DisableLoadExtensionCommandLineSwitch"),
             extensionFolder.map { "--load-extension=\($0)" } ?? "--disable-extensions",
