@@ -56,7 +56,7 @@ struct WallsTests {
         options.network = try range.network(folder, hasCookies: true)
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
-        let browser = try Chromium(names: "*.example")
+        let browser = try Chromium(names: "*.example", takesPictures: false)
         // The user has a cookie of the bank's mirror.
         let login = try #require(service.address(of: range.url("bank/act/login")))
         let visit = try browser.open(login, quiet: nil)
@@ -209,7 +209,9 @@ private final class Trial {
         range = try WebRange()
         folder = try TemporaryFolder()
         larder = Larder(at: folder.file("larder"))
-        browser = try Chromium(names: "*.example", secureOrigins: setting == .web ? range.secureOrigins : [])
+        browser = try Chromium(
+            names: "*.example", secureOrigins: setting == .web ? range.secureOrigins : [],
+            takesPictures: false)
         // A shared server shows the snapshots of one site only, so all hosts are one site.
         if setting != .web { try await range.prefetch(into: larder, folder, asOneSite: setting.isShared) }
     }
