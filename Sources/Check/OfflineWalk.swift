@@ -95,17 +95,17 @@ struct OfflineWalk {
         let pages = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
         let others = Set(pages.filter { nodeOfHref[$0] == nil })
         var orphans: [String] = []
-        // A page that is neither reached by links nor an orphan was found in a sitemap.
         for other in others.sorted() {
-            if try isOrphan(other, others) {
+            let referrer = try reader.versions(of: other).first(where: \.isVisible)?.referrer
+            if isOrphan(foundOn: referrer, others) {
                 orphans.append(other)
             } else {
-                discover(other, from: -1, depth: 0)
+                discover(other, from: -1, depth: depthWithoutLinks(isNamedByDocument: referrer != nil))
             }
         }
         try visitQueued(interruption)
         for orphan in orphans where nodeOfHref[orphan] == nil {
-            let number = discover(orphan, from: -1, depth: 0)
+            let number = discover(orphan, from: -1, depth: depthWithoutLinks(isNamedByDocument: false))
             nodes[number].isOrphan = true
         }
         try visitQueued(interruption)
@@ -113,11 +113,17 @@ struct OfflineWalk {
 
     /// Whether a page was found by a link of another page, although the walk did not find it. Then a run that was continued
     /// with other settings had stored it, and the last one did not reach it.
-    private func isOrphan(_ page: String, _ others: Set<String>) throws(StoreError) -> Bool {
-        guard let referrer = try reader.versions(of: page).first(where: \.isVisible)?.referrer else {
-            return false
-        }
+    private func isOrphan(foundOn referrer: String?, _ others: Set<String>) -> Bool {
+        guard let referrer else { return false }
         return nodeOfHref[referrer] != nil || others.contains(referrer)
+    }
+
+    /// The depth that the crawl gave to a page which no page links to. A page that a sitemap names is one link away from the
+    /// start. Any other one, such as a URL that a reader had requested, has the maximum depth, so that the pages that it
+    /// links to do not belong to the site.
+    private func depthWithoutLinks(isNamedByDocument: Bool) -> Int {
+        guard let maxDepth = scope.maxDepth else { return 0 }
+        return isNamedByDocument ? min(1, maxDepth) : maxDepth
     }
 
     /// Takes queued nodes until none is left, the limit is exceeded or the walk is interrupted.

@@ -145,7 +145,7 @@ extension Scope {
     var limitsDepth: Bool { options.depth != nil }
 
     /// The maximum number of links from a start URL to a page; nil for any number.
-    var maxDepth: Int? { options.depth }
+    package var maxDepth: Int? { options.depth }
 
     /// Whether a start URL is followed. Exclude patterns do not apply to URLs that the user named, only the
     /// scheme counts.

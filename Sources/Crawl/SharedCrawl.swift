@@ -242,12 +242,13 @@ extension CrawlPlan {
         var starts: [SharedFrontier.DiscoveredURL] = []
         func add(
             _ url: WebURL, _ role: Frontier.Role, isStart: Bool = false, isGuess: Bool = false,
-            _ nearestZone: NetworkZone
+            depth: UInt16 = 0, _ nearestZone: NetworkZone
         ) {
             var facts = Frontier.RemoteDiscovery.Facts()
             facts.role = role
             facts.isStart = isStart
             facts.isGuess = isGuess
+            facts.depth = depth
             facts.nearestZone = nearestZone
             let url = url.withoutFragment
             starts.append(
@@ -263,7 +264,10 @@ extension CrawlPlan {
             add(url, .asset, isStart: startsAtAssets, nearestZone(ofNamed: url))
         }
         for miss in recordedMisses {
-            add(miss.url.key, miss.isPage ? .page : .asset, isGuess: true, miss.nearestZone)
+            // Its pages are not followed, as in `FrontierCore.addMiss`.
+            add(
+                miss.url.key, miss.isPage ? .page : .asset, isGuess: true,
+                depth: UInt16(clamping: scope.depth ?? 0), miss.nearestZone)
         }
         return starts
     }

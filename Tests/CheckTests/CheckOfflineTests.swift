@@ -124,6 +124,42 @@ import Web
         #expect(report.items.contains { $0.detail?.contains(reason) == true })
     }
 
+    /// The page in the sitemap is one link away from the start, as for the crawl.
+    @Test(arguments: [1, 2])
+    func `pages beyond the link depth of a page that only a sitemap names are not missing`(
+        depth: Int
+    ) async throws {
+        origin.on("/robots.txt", .file("Sitemap: \(origin.url("/map.txt"))", type: "text/plain"))
+        origin.on("/map.txt", .file(origin.url("/listed"), type: "text/plain"))
+        origin.on("/", .page("start"))
+        origin.on("/listed", .page("<a href=/deep>deep</a>"))
+        origin.on("/deep", .failure(500))
+        var options = PrefetchOptions()
+        options.plan.scope.depth = depth
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(verdicts(report)["/listed"] == .verified)
+        #expect(verdicts(report)["/deep"] == (depth == 1 ? nil : .missing))
+        let site = try #require(try await larder.status().sites.first)
+        #expect(site.figures?.missing?.failed == depth - 1)
+    }
+
+    @Test func `pages beyond the link depth of a page that a reader had requested are not missing`()
+        async throws
+    {
+        origin.on("/", .page("start"))
+        origin.on("/asked", .page("<a href=/deep>deep</a>"))
+        var options = PrefetchOptions()
+        options.plan.scope.depth = 1
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let miss = Miss(href: origin.url("/asked"), isPage: true, from: .fromThisMachine, first: 1, last: 1)
+        try ActivityDatabase(StoreFolder(larder.path)).recordMisses([miss])
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(verdicts(report) == ["/": .verified, "/asked": .verified])
+        #expect(origin.requests(to: "/deep").isEmpty)
+    }
+
     @Test func `a missing URL is reported with the pages that link to it`() async throws {
         origin.on("/f.woff2", .failure(500))
         origin.on("/real.png", .failure(403))

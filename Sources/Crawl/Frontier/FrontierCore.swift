@@ -180,15 +180,20 @@ struct FrontierCore: Sendable {
     }
 
     /// Adds a URL that a client requested and the store did not have. A failure to fetch it is not reported
-    /// as missing.
+    /// as missing. If the depth is limited, an entry that only the miss names has the maximum depth: it is no
+    /// start, so that its assets are fetched, but not the pages that it links to.
     ///
     /// - Parameter origin: the origin of the requesting document if the request used CORS.
     mutating func addMiss(
         _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
     ) {
+        let count = urls.count
         let number = discover(
             url.key, role: isPage ? .page : .asset, from: nil, redirects: 0,
             flags: origin == nil ? .isGuess : [.isGuess, .isCORS], nearestZone: nearestZone)
+        if urls.count > count, let maxDepth = scope.maxDepth {
+            records[Int(number)].depth = UInt16(clamping: maxDepth)
+        }
         if let origin, records[Int(number)].referrer == EntryRecord.noEntry { missOrigins[number] = origin }
     }
 

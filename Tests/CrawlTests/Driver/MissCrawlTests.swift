@@ -54,4 +54,33 @@ import Web
         #expect(report.missing.isEmpty)
         #expect(report.unansweredMisses.isEmpty)
     }
+
+    @Test(arguments: [false, true])
+    func `a missed URL does not extend the link depth`(isPage: Bool) throws {
+        origin.on("/", .page("<a href=/one>1</a>"))
+        origin.on("/one", .page("<a href=/two>2</a>"))
+        origin.on("/missed", .page("<a href=/three>3</a><img src=/dot.png>"))
+        origin.on("/dot.png", .file([1], type: "image/png"))
+        for path in ["/two", "/three"] { origin.on(path, .page("too deep")) }
+        let report = try bench.crawl { plan in
+            plan.sitePlan.scope.depth = 1
+            let missed = Miss(
+                href: origin.url("/missed"), isPage: isPage, from: .fromThisMachine, first: 0, last: 0)
+            plan.recordedMisses = [try #require(CrawlPlan.RecordedMiss(missed))]
+        }
+        #expect(try bench.stored("/missed") != nil && bench.stored("/dot.png") != nil)
+        #expect(origin.requests(to: "/two").isEmpty && origin.requests(to: "/three").isEmpty)
+        #expect(report.missingURLs.notFetched == 2 && report.missingURLs.failed == 0)
+    }
+
+    @Test func `a missed page that pages link to has the depth of the links`() throws {
+        origin.on("/", .page("<a href=/missed>1</a>"))
+        origin.on("/missed", .page("<a href=/two>2</a>"))
+        origin.on("/two", .page("near enough"))
+        _ = try bench.crawl { plan in
+            plan.sitePlan.scope.depth = 2
+            plan.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss(origin.url("/missed"))))]
+        }
+        #expect(try bench.text("/two") == "near enough")
+    }
 }
