@@ -70,9 +70,12 @@ package struct Bundle: Sendable, Equatable {
     }
 
     /// The strongest digest algorithm that the decoded body is verified by; nil if there is none.
-    package var strongestAlgorithm: DigestAlgorithm? {
+    package var strongestAlgorithm: DigestAlgorithm? { provingAlgorithms.first }
+
+    /// The digest algorithms that the decoded body is verified by, the strongest first. All of them must match.
+    package var provingAlgorithms: [DigestAlgorithm] {
         let algorithms = claims.filter { $0.isProof && $0.subject == .decoded }.compactMap(\.algorithm)
-        return DigestAlgorithm.allCases.last { algorithms.contains($0) }
+        return DigestAlgorithm.allCases.reversed().filter { algorithms.contains($0) }
     }
 
     /// The reason why the digests are too weak; nil if they suffice.

@@ -97,6 +97,8 @@ public struct CheckReport: Sendable, Equatable {
         /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if
         /// it is not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
+        /// Weaker digests of the manifest that match a verified bundle too, the strongest first.
+        package var otherAlgorithms: [String] = []
         /// The trusted key that signed the manifest of a verified bundle, as minisign's text (`RW…`). If the manifest need not
         /// be signed, the key that signed the response as the page or manifest demands, such as `ed25519-JrQL…`. Nil if
         /// neither is required.

@@ -49,6 +49,16 @@ public struct CheckReports: Sendable {
         }
     }
 
+    /// The lines about the findings that make the checks fail, for a call that prints errors only; empty if all checks succeed.
+    public var failureLines: [String] {
+        entries.filter { !CheckReports([$0]).isClean }.flatMap { entry in
+            switch entry {
+            case .check(let report): report.failureLines
+            case .links(let report): report.failureLines
+            }
+        }
+    }
+
     private var json: String {
         let members = entries.map { entry in
             switch entry {

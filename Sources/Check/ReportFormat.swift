@@ -52,7 +52,7 @@ extension CheckReport.Finding {
     fileprivate func explanation(isBrief: Bool, hasProof: Bool = true) -> String? {
         let detail = isBrief ? briefDetail ?? detail : detail
         if verdict == .verified {
-            let parts = [hasProof ? proof?.brief : nil, detail].compactMap { $0 }
+            let parts = [hasProof ? proof?.brief(with: otherAlgorithms) : nil, detail].compactMap { $0 }
             return parts.isEmpty ? nil : parts.joined(separator: "; ")
         }
         guard !remarks.isEmpty else { return detail }
@@ -114,6 +114,17 @@ extension CheckReport {
         let all =
             lines + (notes + weakProofs).map { "note: \($0)" } + missingLines + signerLines + endings
         return all.map(\.visible).joined(separator: "\n")
+    }
+
+    /// A line for each finding that makes the check fail, then the counts.
+    var failureLines: [String] {
+        let lines = items.flatMap { item in
+            item.findings.filter { fails($0, of: item) }.map { finding in
+                let explanation = finding.explanation(isBrief: true)
+                return "\(finding.verdict.rawValue) \(finding.url)" + (explanation.map { ": \($0)" } ?? "")
+            }
+        }
+        return (lines + (rehearsal?.summary ?? []) + ["\(name): \(summary)"]).map(\.visible)
     }
 
     private var missingLines: [String] {

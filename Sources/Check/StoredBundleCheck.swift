@@ -198,6 +198,7 @@ extension CheckReport.Finding {
             remarks: finding.remarks)
         if finding.verdict == .verified {
             algorithm = (bundle?.strongestAlgorithm ?? finding.signedAlgorithm)?.rawValue
+            otherAlgorithms = bundle?.provingAlgorithms.dropFirst().map(\.rawValue) ?? []
             responseSigner = finding.signer?.integrityText
             // A signature covers the digests and keys in the manifest, not digests in header fields alone.
             manifestSigner = bundle?.canBeVerified == true ? bundle?.signer : nil

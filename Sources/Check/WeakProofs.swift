@@ -4,7 +4,7 @@ internal import Reports
 /// Says which bundles were verified only by MD5 or SHA-1: these digests find accidents, but an attacker can
 /// make a second file with the same digest.
 package enum WeakProofs {
-    private static let caution = "which detects damage, but no attack"
+    private static let caution = "which detects damage, but not an attack"
 
     /// One note for each weak algorithm that verified bundles, such as "2 bundles verified by MD5, which …".
     ///

@@ -35,8 +35,12 @@ package struct BundleProof: Sendable, Equatable {
     package var text: String { algorithm.rawValue + (signer.map { Self.signedBy + $0 } ?? "") }
 
     /// The proof with a fingerprint in place of the key, for people.
-    package var brief: String {
-        algorithm.rawValue + (signer.map { Self.signedBy + Self.fingerprint(ofKey: $0) } ?? "")
+    package var brief: String { brief(with: []) }
+
+    /// The same with further digests that match too: `sha256, md5, signed by RWQf…`.
+    package func brief(with otherAlgorithms: [String]) -> String {
+        ([algorithm.rawValue] + otherAlgorithms).joined(separator: ", ")
+            + (signer.map { Self.signedBy + Self.fingerprint(ofKey: $0) } ?? "")
     }
 
     /// The proofs of several bundles, with the number of each: `sha256 (12), md5 (1), signed by RWQf…`. Nil if there is no proof.

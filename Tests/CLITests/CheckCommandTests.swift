@@ -62,6 +62,29 @@ import Web
         #expect(all.output.contains("\(staging.url("/b.js")): MD5 9d5ed678…, expected 92eb5ffe…"))
     }
 
+    @Test func `all digests of a manifest are compared and named, and --quiet prints the failures`() throws {
+        let sha256 = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+        func write(_ md5: String) throws {
+            try home.write(
+                #"{"bundles": [{"url": "/a.js", "md5": "\#(md5)", "sha256": "\#(sha256)"}]}"#, to: "both.json"
+            )
+        }
+        func check(_ options: String...) throws -> Command.Ending {
+            try Command(
+                ["check", home.file("both.json"), "--dir", home.file("dist")] + options, home: home
+            ).wait()
+        }
+        try write("0cc175b9c0f1b6a831c399e269772661")
+        #expect(try check().output.contains("/a.js: sha256, md5\n"))
+        let quiet = try check("--quiet")
+        #expect(quiet.status == 0 && (quiet.output + quiet.errors).isEmpty, "\(quiet)")
+        try write("0cc175b9c0f1b6a831c399e269772662")
+        let wrong = try check("--quiet")
+        #expect(wrong.status == 1 && wrong.output.isEmpty, "\(wrong)")
+        #expect(wrong.errors.contains("/a.js: MD5 0cc175b9…, expected 0cc175b9…\n"), "\(wrong)")
+        #expect(wrong.errors.hasSuffix("both.json: 1 mismatch\n"), "\(wrong)")
+    }
+
     @Test func `check of the URL of a stored manifest compares the server`() throws {
         let (bundle, manifest) = ("/live/a.js", origin.url("/live/m.json"))
         origin.on(bundle, .file("a", type: "text/javascript"))

@@ -111,7 +111,7 @@ import Testing
             let usual = try preload().wait()
             #expect(usual.status == 0, "\(usual)")
             #expect(
-                usual.output.contains("8 bundles verified by MD5, which detects damage, but no attack"),
+                usual.output.contains("8 bundles verified by MD5, which detects damage, but not an attack"),
                 "\(usual)")
         }
         #expect(try preload("--json").wait().output.contains(#""md5": 8"#))

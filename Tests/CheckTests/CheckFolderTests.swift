@@ -135,7 +135,7 @@ import Web
             "{\"bundles\": [{\"url\": \"new%0A::error::%1b[31m.js\", \"md5\": \"7b8b965ad4bca0e41ab51de7b31363a1\"}]}",
             to: "m.json")
         let text = try await check(manifest).text(as: .text)
-        let note = "note: 1 bundle verified by MD5, which detects damage, but no attack"
+        let note = "note: 1 bundle verified by MD5, which detects damage, but not an attack"
         #expect(
             text == "verified \(dist)/new\\n::error::\\u{1b}[31m.js: md5\n\(note)\n\(manifest): 1 verified")
         let wrong = try home.write("{\"bundles\": [], \"a\\n::error::\": 1}", to: "w.json")

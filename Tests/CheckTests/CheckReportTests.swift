@@ -82,7 +82,7 @@ import Web
             Self.signed.text(as: .text) == """
                 verified https://a.test/a.js: sha256, signed by \(fingerprint)
                 verified https://a.test/b.js: md5, signed by \(fingerprint)
-                note: 1 bundle verified by MD5, which detects damage, but no attack
+                note: 1 bundle verified by MD5, which detects damage, but not an attack
                 the manifest is signed by \(Self.key)
                 m.json: 2 verified
                 """)

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "; x", "by MD5, which detects damage, but no attack", "sha257", "sha256, by RW",
+        "", "; x", "by MD5, which detects damage, but not an attack", "sha257", "sha256, by RW",
         "the server answered 404",
     ])
     func `other details are no proof`(detail: String) {

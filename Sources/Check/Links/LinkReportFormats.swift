@@ -43,6 +43,14 @@ extension LinkCheckReport {
         return lines.map(\.visible).joined(separator: "\n")
     }
 
+    /// The lines about the links that make the check fail, then the counts.
+    var failureLines: [String] {
+        let lines = findings.filter { failsOn.contains($0.verdict) }.flatMap { self.lines(of: $0) }
+        let documents = Wording.count(documentCount, "document")
+        return (lines + ["\(name): \(Wording.count(linkCount, "link")) in \(documents): \(summary)"])
+            .map(\.visible)
+    }
+
     private func lines(of finding: Finding) -> [String] {
         var lines = ["\(finding.target): \(finding.detail)"]
         lines += finding.places.prefix(Self.maxPlaceLines).map { "  \($0.document):\($0.line):\($0.column)" }

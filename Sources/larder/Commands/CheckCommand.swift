@@ -500,6 +500,9 @@ struct CheckOutputs {
                 try WholeFile.write(text + "\n", to: file)
             } else if output.format == .json {
                 terminal.reportJSON(text)
+            } else if terminal.isQuiet, output.format == .text {
+                // The log of a CI job then says why the job fails.
+                for line in reports.failureLines { terminal.fail(line) }
             } else {
                 terminal.say(text)
             }
