@@ -69,6 +69,8 @@ public struct SearchReport: Sendable, Equatable {
     public package(set) var hasMore = false
     /// Whether no page has all words, so that the hits have only some of them.
     public package(set) var isRelaxed = false
+    /// The number of hits that have all words, if others that have only some of them fill up the list; else nil.
+    public package(set) var completeHitCount: Int?
     /// Similar queries that find something, each with a replacement for a word that no text has. Empty if a
     /// page has all words.
     public package(set) var proposals: [String] = []

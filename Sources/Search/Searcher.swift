@@ -85,12 +85,17 @@ package final class Searcher {
         report.isRelaxed = strictness == .some
         report.hasMore = pool.found.count > pool.wanted
         let words = QueryWords(query, lastWordIsPrefix: strictness == .lastWordIsPrefix, cutter)
+        var completeCount = 0
         var bytesLeft = Snippet.maxSearchedBytes
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
             let hit = try hit(candidate, words, &bytesLeft, index)
             // The same content is often stored at several URLs.
-            if !report.hits.contains(where: { $0.showsSame(as: hit) }) { report.hits.append(hit) }
+            if !report.hits.contains(where: { $0.showsSame(as: hit) }) {
+                report.hits.append(hit)
+                if candidate.isComplete { completeCount += 1 }
+            }
         }
+        if !report.isRelaxed, completeCount < report.hits.count { report.completeHitCount = completeCount }
         // A proposal is a word of some text, which may be invisible to this reader.
         if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {
             report.proposals = try proposals(for: query, index) { (text) throws(StoreError) in
@@ -141,7 +146,7 @@ package final class Searcher {
                 Candidate(
                     match: match, facts: facts,
                     ranking: Ranking(match.score, facts, words, isComplete: isComplete),
-                    response: shown))
+                    isComplete: isComplete, response: shown))
             count += 1
             if count >= maxCount { break }
         }
@@ -152,6 +157,8 @@ package final class Searcher {
         let match: TextMatch
         let facts: TextFacts
         let ranking: Ranking
+        /// Whether the text satisfies all conditions of the query.
+        let isComplete: Bool
         /// The response with the text; nil until it was looked up.
         var response: ResponseWithText?
         var score = 0.0

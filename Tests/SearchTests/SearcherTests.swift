@@ -147,6 +147,22 @@ import Testing
         #expect(try !search("jam plums").isRelaxed)
     }
 
+    @Test func `if pages with some of the words fill up the hits, the report counts those with all words`()
+        throws
+    {
+        try store([
+            "plum": Self.page("Plums", "jam of plums"), "cake": Self.page("Cakes", "cake of plums"),
+            "pear": Self.page("Pears", "juice of pears"),
+        ])
+        try index()
+        let mixed = try search("jam plums")
+        #expect(mixed.hits.map(\.url) == ["http://a.test/plum", "http://a.test/cake"])
+        #expect(!mixed.isRelaxed && mixed.completeHitCount == 1)
+        #expect(try search("jam of plums").completeHitCount == 1)
+        #expect(try search("plums").completeHitCount == nil)
+        #expect(try search("jam pears").completeHitCount == nil, "no page has both words")
+    }
+
     @Test func `for a mistyped word, the query with a known word is proposed`() throws {
         try store(["": Self.page("Dictionaries", "a dictionary of plums")])
         try index()

@@ -13,11 +13,13 @@ enum SearchCommand {
             var options = SearchOptions()
             let (larder, query) = (try arguments.larder, query(arguments.operands))
             options.type = try arguments.typeFilter
-            let snapshot = try arguments.snapshotOption
-            (options.site, options.snapshot) = (snapshot?.site, snapshot?.name)
             if let site = arguments.text(.inSite) {
                 let parts = try await larder.splitSnapshotName(site)
-                (options.site, options.snapshot) = (parts.site, snapshot?.name ?? parts.snapshot)
+                (options.site, options.snapshot) = (parts.site, parts.snapshot)
+            }
+            if let snapshot = try await arguments.snapshotOption(larder, target: options.site) {
+                options.site = options.site ?? snapshot.site
+                options.snapshot = snapshot.name
             }
             options.limit = try arguments.number(.limit, in: 1...1000)
             var report = try await larder.search(query, options: options)
@@ -109,6 +111,9 @@ enum SearchCommand {
             lines.append("nothing found: no page has these words")
         } else if report.isRelaxed {
             lines.append("no page has all of these words; the results have some of them")
+        } else if let count = report.completeHitCount {
+            let results = count == 1 ? "1 result has" : "\(Wording.number(count)) results have"
+            lines.append("\(results) all of these words; the others have only some of them")
         }
         if report.unread > 0 {
             let unread = Wording.count(report.unread, "page")
