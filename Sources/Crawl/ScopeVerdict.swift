@@ -153,7 +153,7 @@ package enum SkipReason: Sendable, Hashable {
         switch self {
         case .otherHost: "on another host"
         case .otherDomain: "on another domain"
-        case .otherFolder: "outside the start's folder"
+        case .otherFolder: "in another folder than the start"
         case .tooDeep(0): "a link of the one page that was asked for"
         case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"

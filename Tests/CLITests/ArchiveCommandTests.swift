@@ -280,7 +280,8 @@ import Web
         let full = try larder("export", origin.url("/"), stick + "/")
         #expect(
             full.status == 2
-                && full.errors.hasSuffix("is not empty; name a new folder, for example \(stick)/NAME/\n"),
+                && full.errors.hasSuffix(
+                    "is not empty, and folders are never replaced; name a new one, for example \(stick)-2/\n"),
             "\(full)")
         #expect(
             try larder("export", "https://else.test/", home.file("s.har")).errors.contains(

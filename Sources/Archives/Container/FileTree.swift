@@ -53,7 +53,7 @@ final class FolderTree: FileTree {
             guard names.isEmpty else {
                 throw ArchiveError(
                     .input,
-                    "\(folderPath) already exists and is not empty; name a new folder, for example \(folderPath)/NAME/"
+                    "\(folderPath) already exists and is not empty, and folders are never replaced; name a new one, for example \(folderPath)-2/"
                 )
             }
             // rename(2) would replace a symbolic link and not its target.
