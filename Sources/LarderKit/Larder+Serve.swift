@@ -415,11 +415,13 @@ extension Larder {
     /// The URL under which a server on a port serves a site, given by its name or host, or any http or https URL;
     /// without one, the URL of its portal.
     ///
-    /// - Parameter snapshot: an earlier snapshot of the site; nil for the live one.
+    /// - Parameters:
+    ///   - snapshot: an earlier snapshot of the site; nil for the live one.
+    ///   - owner: the name of the site that the snapshot belongs to; nil if `text` names it.
     /// - Throws: `LarderError` of kind `.input` if the text is neither a site nor such a URL, or if the site has no such
     ///   snapshot.
     public func address(
-        of text: String?, in snapshot: SnapshotName? = nil, at port: UInt16
+        of text: String?, in snapshot: SnapshotName? = nil, of owner: String? = nil, at port: UInt16
     ) async throws(LarderError) -> String {
         guard let text else { return MirrorServer.portalAddress(at: port) }
         let sites = try await snapshots().sites
@@ -433,7 +435,8 @@ extension Larder {
         if let snapshot {
             // The address names the snapshot itself: `@N` before a URL would not say of which site, if several have the URL.
             guard
-                let found = site?.snapshots.first(where: { $0.name == snapshot && $0.finished != nil }),
+                let found = (owner.flatMap { name in sites.first { $0.name == name } } ?? site)?.snapshots
+                    .first(where: { $0.name == snapshot && $0.finished != nil }),
                 let address = MirrorServer.address(
                     of: try await self.url(url).href, inSnapshot: found.id, at: port)
             else {

@@ -59,16 +59,6 @@ extension Larder {
         }
     }
 
-    /// Splits `SITE@N`, such as `https://example.com/@3`, into the site and the snapshot. The snapshot is nil if the text
-    /// does not name one of a stored site.
-    package func splitSnapshotName(_ text: String) async throws(LarderError) -> (
-        site: String, snapshot: SnapshotName?
-    ) {
-        // Only a text in this form needs the store.
-        guard SnapshotName.split(text).snapshot != nil else { return (text, nil) }
-        return SiteName.split(text, among: try await snapshots().sites.map(\.name))
-    }
-
     /// Removes snapshots of a site. Content that later snapshots show stays; the next collection removes the rest.
     ///
     /// - Returns: The remaining snapshots of the site.

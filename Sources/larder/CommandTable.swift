@@ -131,7 +131,7 @@ extension CommandEntry {
                 """,
             ], run: ServeCommand.run),
         CommandEntry(
-            name: "open", operands: "[SITE|SITE@N|URL]", operandCount: 0...1,
+            name: "open", operands: "[SITE|URL|SITE@N|URL@N]", operandCount: 0...1,
             summary: "Open a stored site in the browser; starts the server if needed",
             examples: [
                 "larder open", "larder open example.com", "larder open example.com@3",
@@ -141,7 +141,11 @@ extension CommandEntry {
             notes: [
                 """
                 The server keeps running in the background after the command ends; larder open --stop stops it. $BROWSER
-                names another browser than the desktop's. SITE@N opens an earlier snapshot.
+                names another browser than the desktop's.
+                """,
+                """
+                SITE@N and URL@N open an earlier snapshot. N is its number, or a date such as 2026-11-29 or yesterday: then it
+                is the last snapshot that had begun by the end of that day. @latest is the live one.
                 """,
                 """
                 Without --port, uses the running server of the store, or starts one on port 8080, or on the next free port.
@@ -163,8 +167,8 @@ extension CommandEntry {
             options: Option.search, aliases: ["find"], synonyms: ["grep"], acceptsDashedOperands: true,
             notes: [
                 """
-                A page must contain all words, in any case and with or without accents. If no page does, pages with some of the
-                words are shown, with a remark. "several words" is a phrase, -word excludes, title:word, url:word and
+                Finds pages with all words, in any case and with or without accents. If few pages have them all, pages with some
+                of the words are shown too, with a remark. "several words" is a phrase, -word excludes, title:word, url:word and
                 heading:word search only there, word* matches beginnings, a OR b matches either, a NEAR b matches words close
                 to each other.
                 """,
@@ -202,7 +206,7 @@ extension CommandEntry {
             summary: "Print a stored body, byte for byte",
             examples: [
                 "larder cat https://example.com/logo.png > logo.png",
-                "larder cat https://example.com/ --snapshot 3",
+                "larder cat https://example.com/ --snapshot 3", "larder cat https://example.com/@yesterday",
             ],
             options: [.store, .snapshot], run: CatCommand.run),
         CommandEntry(
@@ -244,7 +248,8 @@ extension CommandEntry {
             ], synonyms: ["compare", "changes"],
             notes: [
                 """
-                Without A and B, compares the live snapshot with the one before it. The portal of larder serve shows the
+                Without A and B, compares the live snapshot with the one before it. A and B are numbers, or dates such as
+                yesterday. The portal of larder serve shows the
                 screenshots of two snapshots side by side.
                 """,
                 """

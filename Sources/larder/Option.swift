@@ -136,8 +136,8 @@ struct Option: Sendable, Equatable {
     static let links = Option(
         name: "--links", placeholder: nil, help: "List the links from and to the URL")
     static let snapshot = Option(
-        name: "--snapshot", placeholder: "[SITE@]N", help: "Use this snapshot", defaultValue: "the live one",
-        aliases: ["--visit"])
+        name: "--snapshot", placeholder: "[SITE@]N", help: "Use this snapshot, by number or date",
+        defaultValue: "the live one", aliases: ["--visit"])
     static let type = Option(
         name: "--type", placeholder: "TYPE",
         help: "Only this type, such as text/html, image/* or js", defaultValue: "all")

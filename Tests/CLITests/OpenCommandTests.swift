@@ -109,6 +109,41 @@ import Testing
         #expect(try larder("open", "--stop", "--port", port).status == 0)
     }
 
+    @Test func `URL@N opens the page of that snapshot`() throws {
+        origin.on("/", .page("<a href=/page>page</a>"))
+        origin.on("/page", .page("<title>Before</title>"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        origin.on("/page", .page("<title>After</title>"))
+        #expect(try larder("update", origin.url("/"), "--quiet").status == 0)
+        let port = "\(try FreePort.draw())"
+        for (version, title) in [("1", "Before"), ("2", "After"), ("today", "After"), ("latest", "After")] {
+            let opened = try larder("open", "\(origin.url("/page"))@\(version)", "--port", port)
+            #expect(opened.status == 0, "\(opened)")
+            let line = try #require(opened.output.split(separator: "\n").first)
+            let host = line.dropFirst("http://".utf8.count).prefix { $0 != "/" }
+            let client = try RawClient(port: Int(port) ?? 0)
+            #expect(try client.get("/page", host: String(host)).text.contains(title), "\(opened)")
+        }
+        let shown = try larder("show", origin.url("/page"))
+        #expect(shown.output.contains("http://larder.localhost:8080/@1/\(origin.url("/page"))\n") == false)
+        #expect(
+            shown.output.contains("http://larder.localhost:\(port)/@1/\(origin.url("/page"))\n"), "\(shown)")
+        #expect(try larder("open", "--stop", "--port", port).status == 0)
+    }
+
+    @Test func `without a browser and a desktop, open says that it found none`() throws {
+        let environment = ["XDG_RUNTIME_DIR": home.path]
+        func run(_ arguments: String...) throws -> Command.Ending {
+            try Command(arguments, home: home, environment: environment).wait()
+        }
+        let port = "\(try FreePort.draw())"
+        let opened = try run("open", "--port", port)
+        #expect(
+            opened.status == 0 && opened.output.hasPrefix("http://larder.localhost:\(port)/\n"), "\(opened)")
+        #expect(opened.errors.contains("no browser was found; open the URL above yourself"), "\(opened)")
+        #expect(try run("open", "--stop", "--port", port).status == 0)
+    }
+
     @Test func `an empty store opens the portal, and a server that cannot start says why`() throws {
         let port = "\(try FreePort.draw())"
         let empty = try larder("open", "--port", port)

@@ -172,6 +172,62 @@ import Web
         #expect(try JSONValue.parse(json.output.utf8.span)[1]?["site"]?.string == sites[2])
     }
 
+    /// Snapshots of different days cannot be made here, so that all dates mean the last one, or none.
+    @Test(arguments: ["1", "2026-01-01", "today", "latest", "2099-12-31"])
+    func `the version of a page can be a number or a date`(version: String) throws {
+        #expect(try larder("prefetch", site).status == 0)
+        origin.on("/two", .page("later"))
+        #expect(try larder("prefetch", site).status == 0)
+        let isEarly = version == "2026-01-01"
+        for target in [site, origin.url("/two"), String(site.dropFirst("http://".count).dropLast())] {
+            let ending = try larder("cat", "\(target)@\(version)")
+            guard isEarly else {
+                // The name of a site is no URL.
+                if target.hasPrefix("http") { #expect(ending.status == 0, "\(ending)") }
+                continue
+            }
+            #expect(ending.status == 2, "\(ending)")
+            #expect(
+                ending.errors.contains("has no snapshot of \(version) or before; it has: 1 ("), "\(ending)")
+        }
+        let page = try larder("cat", "\(origin.url("/two"))@\(version)")
+        let option = try larder("cat", origin.url("/two"), "--snapshot", version)
+        if !isEarly {
+            #expect(page.output.contains(version == "1" ? "one" : "later"), "\(page)")
+            #expect(option.output == page.output, "\(option)")
+        }
+        #expect(option.status == page.status)
+        #expect(try larder("list", "\(site)@\(version)").status == (isEarly ? 2 : 0))
+    }
+
+    @Test func `a wrong version names the snapshots that exist, and a stored URL with @ is no version`()
+        throws
+    {
+        origin.on("/", .page("<a href=/two>2</a><a href=/two@1>pack</a>"))
+        origin.on("/two@1", .page("package"))
+        #expect(try larder("prefetch", site).status == 0)
+        let host = String(site.dropFirst("http://".count).dropLast())
+        for command in ["open", "list", "cat"] {
+            for (text, reason) in [
+                (
+                    "\(host)@2026-13-40",
+                    "\"2026-13-40\" is neither the number nor the date of a snapshot of \(site)"
+                ),
+                ("\(host)@9", "\(site) has no snapshot 9"),
+                ("\(origin.url("/two"))@9", "\(site) has no snapshot 9"),
+                (
+                    "\(host)@yesteday",
+                    "\"yesteday\" is neither the number nor the date of a snapshot of \(site)"
+                ),
+            ] {
+                let ending = try larder(command, text)
+                #expect(ending.status == 2, "\(ending)")
+                #expect(ending.errors.contains("\(reason); it has: 1 ("), "\(ending)")
+            }
+        }
+        #expect(try larder("cat", origin.url("/two@1")).output.contains("package"))
+    }
+
     @Test func `an unknown site or snapshot is named, with those that exist`() throws {
         #expect(try larder("prefetch", site).status == 0)
         let unknown = try larder("rollback", "https://elsewhere.test/")
@@ -185,7 +241,7 @@ import Web
                 "there is no complete one before snapshot 1; list its snapshots with"))
         #expect(try larder("rollback", site, "9").status == 2)
         #expect(try larder("diff", site, "1", "9").errors.contains("it has no snapshot 9"))
-        #expect(try larder("diff", site, "x").errors.contains("\"x\" is not the number of a snapshot"))
+        #expect(try larder("diff", site, "x").errors.contains("\"x\" is neither the number nor the date of"))
         let snapshots = try larder("snapshots", "https://elsewhere.test/")
         #expect(snapshots.status == 2)
         #expect(snapshots.errors == unknown.errors)

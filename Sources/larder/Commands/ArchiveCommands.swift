@@ -13,7 +13,7 @@ enum ExportCommand {
             var options = ExportOptions()
             let larder = try arguments.larder
             let parts = try await larder.splitSnapshotName(arguments.operands[0])
-            options.snapshot = try arguments.snapshotOption?.name
+            options.snapshot = try await arguments.snapshotOption(larder, target: parts.site)?.name
             if let snapshot = parts.snapshot {
                 guard options.snapshot == nil || options.snapshot == snapshot else {
                     throw UsageError(

@@ -25,9 +25,9 @@ enum DiffCommand {
                 throw UsageError(
                     "folders are compared for an update file; name it with \(Option.updateFile.name) FILE")
             }
-            let (site, from, to) = (
-                arguments.operands[0], try arguments.snapshot(1), try arguments.snapshot(2)
-            )
+            let (site, larder) = (arguments.operands[0], try arguments.larder)
+            let from = try await arguments.snapshot(1, of: site, larder)
+            let to = try await arguments.snapshot(2, of: site, larder)
             if arguments.has(.pictures) {
                 let report = try await arguments.larder.screenshotDifferences(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : screenshotText(of: report, arguments))

@@ -14,14 +14,14 @@ enum OpenCommand {
             var port = wanted
             let larder = try arguments.larder
             if arguments.has(.stop) { return try await stop(port, larder, arguments, terminal) }
-            var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
+            var (name, snapshot, owner) = (arguments.operands.first, SnapshotName?.none, String?.none)
             if let text = name {
                 let parts = try await larder.splitSnapshotName(text)
-                (name, snapshot) = (parts.site, parts.snapshot)
+                (name, snapshot, owner) = (parts.site, parts.snapshot, parts.owner)
             }
             // Finds mistakes before a server starts.
-            if name != nil { _ = try await larder.address(of: name, in: snapshot, at: port) }
-            if let name, try await !larder.hasContent(for: name) {
+            if name != nil { _ = try await larder.address(of: name, in: snapshot, of: owner, at: port) }
+            if let name, snapshot == nil, try await !larder.hasContent(for: name) {
                 terminal.fail(
                     "\(name) is not stored; store it with: \(arguments.command("prefetch", [name]))")
                 return .incomplete
@@ -52,7 +52,7 @@ enum OpenCommand {
                     isStarted = true
                 }
             }
-            show(try await larder.address(of: name, in: snapshot, at: port), terminal)
+            show(try await larder.address(of: name, in: snapshot, of: owner, at: port), terminal)
             if isStarted {
                 if port != wanted { terminal.say(ServeCommand.otherPortText(port, insteadOf: wanted)) }
                 terminal.say(
@@ -105,7 +105,10 @@ enum OpenCommand {
         }
         guard let server, server.stop() else {
             terminal.fail(
-                "no server of yours runs on port \(port); name another port with --port")
+                arguments.namesPort
+                    ? "no server of yours runs on port \(port); name another port with --port"
+                    : "no server of yours runs on this store, nor on port \(port); name another port with --port"
+            )
             return .unable
         }
         terminal.say("The server on port \(server.port) has stopped")
@@ -122,9 +125,16 @@ enum OpenCommand {
 
     /// Opens a URL in `$BROWSER`, else in the browser of the desktop.
     static func show(_ address: String, _ terminal: Terminal) {
-        let browser = getenv("BROWSER").map { String(cString: $0) } ?? "xdg-open"
         terminal.say(address)
-        guard !Program.start(browser, [address]) else { return }
-        terminal.fail("cannot start \(browser); open the URL above yourself, or set BROWSER")
+        guard let named = getenv("BROWSER").map({ String(cString: $0) }), !named.isEmpty else {
+            // Without a desktop, `xdg-open` may start and then fail, or wait for a terminal.
+            let hasDesktop = getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil
+            guard hasDesktop, Program.start("xdg-open", [address]) else {
+                return terminal.fail("no browser was found; open the URL above yourself, or set BROWSER")
+            }
+            return
+        }
+        guard !Program.start(named, [address]) else { return }
+        terminal.fail("cannot start \(named); open the URL above yourself, or set BROWSER")
     }
 }

@@ -9,14 +9,17 @@ internal import Reports
 enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let (larder, port) = (try arguments.larder, try arguments.portOfServe())
+            let larder = try arguments.larder
+            let usualPort = try arguments.portOfServe()
+            let port = larder.server(preferring: usualPort)?.port ?? usualPort
             // The report has all snapshots.
             let url = try await larder.splitSnapshotName(arguments.operands[0]).site
             let report = try await larder.describe(url, servedOn: port)
             if arguments.has(.json) {
                 terminal.reportJSON(report.json)
             } else {
-                terminal.say(URLReportText.text(of: report, arguments))
+                let portal = try await larder.address(of: nil, at: port)
+                terminal.say(URLReportText.text(of: report, portal: portal, arguments))
             }
             return report.isStored ? .done : .incomplete
         }
@@ -28,7 +31,9 @@ enum ShowCommand {
 enum URLReportText {
     /// The report as text: the reason if the URL is not stored, else a block for each response, then the number
     /// of URLs that link to it.
-    static func text(of report: URLReport, _ arguments: Arguments) -> String {
+    ///
+    /// - Parameter portal: the URL of the portal, which redirects to earlier snapshots.
+    static func text(of report: URLReport, portal: String, _ arguments: Arguments) -> String {
         var lines: [String] = []
         if let absence = report.absence {
             lines.append(AbsenceText.text(of: report.url, absence, arguments))
@@ -42,7 +47,10 @@ enum URLReportText {
         for (place, row) in rows.enumerated() {
             lines += responseLines(
                 of: row, isLive: report.isLive(row), seen: rows[..<place],
-                servedAt: row.isServed ? report.servedAt : nil, listsLinks)
+                servedAt: row.isServed
+                    ? report.servedAt
+                    : row.request == nil && !row.snapshot.isOverlay
+                        ? "\(portal)@\(row.snapshot)/\(report.url)" : nil, listsLinks)
             let rendered = report.responses.filter {
                 isOfRendering($0) && $0.snapshot == row.snapshot && $0.site == row.site && row.request == nil
             }
@@ -159,10 +167,11 @@ enum AbsenceText {
 enum CatCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let (larder, option) = (try arguments.larder, try arguments.snapshotOption)
+            let larder = try arguments.larder
             let parts = try await larder.splitSnapshotName(arguments.operands[0])
-            let snapshot = option?.name ?? parts.snapshot
-            let site = option?.site ?? parts.snapshot.map { _ in parts.site }
+            let option = try await arguments.snapshotOption(larder, target: parts.site)
+            let snapshot = option.map(\.name) ?? parts.snapshot
+            let site = option?.site ?? parts.owner
             let report = try await larder.read(parts.site, snapshot: snapshot, of: site) {
                 terminal.writePart($0)
             }

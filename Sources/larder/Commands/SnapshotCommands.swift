@@ -76,13 +76,27 @@ extension Arguments {
         return try snapshotName(operands[place])
     }
 
-    /// The value of `--snapshot`: `N`, or `SITE@N`. Nil if the option is not given.
-    var snapshotOption: (name: SnapshotName, site: String?)? {
-        get throws(UsageError) {
-            guard let value = self.text(.snapshot) else { return nil }
-            guard let sign = value.lastIndex(of: "@") else { return (try snapshotName(value), nil) }
-            return (try snapshotName(String(value[value.index(after: sign)...])), String(value[..<sign]))
+    /// The operand at the index, as a snapshot of a site: a number, or a date such as `yesterday`. Nil for the live
+    /// snapshot, and if it is not given.
+    func snapshot(_ place: Int, of site: String, _ larder: Larder) async throws -> SnapshotName? {
+        guard operands.count > place else { return nil }
+        return try await larder.snapshot(operands[place], of: site)
+    }
+
+    /// The value of `--snapshot`: `N`, a date such as `2026-11-29` or `yesterday`, or one of them after `SITE@`. Nil if the
+    /// option is not given. The name is nil for the live snapshot.
+    ///
+    /// - Parameter target: the site or URL of the command, whose snapshots a date without a site means.
+    func snapshotOption(
+        _ larder: Larder, target: String?
+    ) async throws -> (name: SnapshotName?, site: String?)? {
+        guard let value = self.text(.snapshot) else { return nil }
+        if let sign = value.lastIndex(of: "@") {
+            let site = String(value[..<sign])
+            return (try await larder.snapshot(String(value[value.index(after: sign)...]), of: site), site)
         }
+        guard let target else { return (try snapshotName(value), nil) }
+        return (try await larder.snapshot(value, of: target), nil)
     }
 
     /// Parses the number of a snapshot. Throws a `UsageError` with the command that lists them.
