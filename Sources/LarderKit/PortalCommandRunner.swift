@@ -72,13 +72,22 @@ struct PortalCommandRunner: Sendable {
             var options = try options(form, run)
             options.followsLinks = !form.isOnlyPage
             let schedule = form.updateInterval.flatMap { UpdateSchedule($0) }
-            return prefetchOutcome([
+            let other = form.isOnlyPage ? otherSite(with: address, run) : nil
+            let (end, outcome) = prefetchOutcome([
                 try waitFor(run) { [options] () throws(LarderError) in
                     let report = try await larder.prefetch([address], options: options, by: run.principal)
-                    if let schedule { try await larder.schedule(report.site, schedule) }
+                    if let schedule {
+                        do throws(LarderError) {
+                            try await larder.schedule(report.site, schedule)
+                        } catch {
+                            // A site of which nothing was stored has no schedule. The report says why.
+                            guard !report.isPublished else { throw error }
+                        }
+                    }
                     return report
                 }
             ])
+            return (end, outcome + (other.map { [Phrase(.pageAlsoStored, $0)] } ?? []))
         case .update(let site):
             let options = try options(SiteSettingsForm(), run)
             return prefetchOutcome(
@@ -93,8 +102,11 @@ struct PortalCommandRunner: Sendable {
             }
             let status = report.response.status
             let words = report.reasonNotStored ?? Wording.bytes(report.body.count)
+            if (200..<400).contains(status), report.reasonNotStored == nil {
+                return (.done, [Phrase(.fetchedStored, url, words)] + completeness(of: url, run))
+            }
             return (
-                (200..<400).contains(status) && report.reasonNotStored == nil ? .done : .withProblems,
+                .withProblems,
                 [Phrase(.fetchedStatus, "\(status)", words)]
             )
         case .check(let site):
@@ -153,7 +165,7 @@ struct PortalCommandRunner: Sendable {
                 ? [] : [Phrase(.cleanedSnapshots, Wording.number(report.droppedSnapshots))]
             let problems = problems(of: report)
             return (
-                problems.isEmpty ? .done : .withProblems,
+                report.isDone ? .done : .withProblems,
                 (hidesPrivate(from: run) ? [] : [words]) + removed + problems
             )
         case .changeSettings(let site, let form):
@@ -230,6 +242,35 @@ struct PortalCommandRunner: Sendable {
         return try outcome.wait { $0 }.get()
     }
 
+    /// A site that has a page already, which a prefetch of only this page stores once more; nil if there is none.
+    private func otherSite(with address: String, _ run: JobRun) -> String? {
+        guard let href = (try? WebURL.parseUserInput(address))?.key.href,
+            let reader = try? StoreReader(larder.folder, hidesPrivate: hidesPrivate(from: run)),
+            let versions = try? reader.versions(of: href)
+        else { return nil }
+        return versions.first { $0.isVisible && $0.site != href }?.site
+    }
+
+    /// Whether the sites that have a URL are complete now, after the URL was fetched.
+    private func completeness(of url: String, _ run: JobRun) -> [Phrase] {
+        guard let href = WebURL(url)?.key.href,
+            let reader = try? StoreReader(larder.folder, hidesPrivate: hidesPrivate(from: run)),
+            let versions = try? reader.versions(of: href), let sites = try? reader.sites()
+        else { return [] }
+        let names = Set(versions.map(\.site))
+        return sites.filter { names.contains($0.name) && $0.published != nil }.compactMap { site in
+            guard let needs = try? OfflineCheck.needs(of: site, limit: Self.maxWalkedURLs, reader),
+                let missing = MissingURLCounts.current(of: site, byStoredLinks: needs.counts)
+            else { return nil }
+            return missing.failed > 0
+                ? Phrase(.siteStillMissing, site.name, Wording.number(missing.failed))
+                : missing.isComplete ? Phrase(.siteCompleteNow, site.name) : nil
+        }
+    }
+
+    /// The maximum number of URLs that are visited to find out whether a site is complete. Of larger sites, nothing is said.
+    private static let maxWalkedURLs = 20_000
+
     // MARK: - Archives
 
     /// The formats that can be written on this machine; some need external programs.
@@ -259,13 +300,15 @@ struct PortalCommandRunner: Sendable {
         }
         let size = report.files.reduce(0) { $0 + $1.byteCount }
         var outcome = [Phrase(.exported, Wording.number(report.responses), Wording.bytes(size))]
+        if form == .zip { outcome.append(Phrase(.exportedOpen)) }
+        let fineCount = outcome.count
         if !report.damaged.isEmpty {
             outcome.append(Phrase(.exportDamaged, Wording.number(report.damaged.count)))
         }
         if !report.missing.isEmpty {
             outcome.append(Phrase(.exportMissing, Wording.number(report.missing.count)))
         }
-        return (outcome.count == 1 ? .done : .withProblems, outcome)
+        return (outcome.count == fineCount ? .done : .withProblems, outcome)
     }
 
     /// `example.com-snapshot-3.wacz`
@@ -481,7 +524,9 @@ struct PortalCommandRunner: Sendable {
         let removed =
             forecast.snapshots.isEmpty
             ? urls.isEmpty ? [Phrase(.cleanupNothing)] : []
-            : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
+            : forecast.snapshots.count == 1
+                ? [Phrase(.cleanupOneSnapshot)]
+                : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
         let problems = problems(of: report, hasFigures: hasFigures)
         return (hasFigures ? [first] : []) + problems + removed + snapshots + urls
     }
@@ -525,7 +570,9 @@ extension JobProgress {
         self.init()
         site = progress.site
         switch progress.phase {
-        case .fetching: phase = .fetching
+        case .fetching:
+            let isIdle = progress.pages.queued + progress.assets.queued == 0 && progress.bytesPerSecond == 0
+            phase = isIdle && progress.pages.done > 0 ? .rendering : .fetching
         case .storing: phase = .storing
         case .indexing: phase = .indexing
         }
@@ -546,4 +593,16 @@ extension JobProgress {
 
     /// The maximum number of hosts whose progress the portal shows. Further ones are left out.
     private static let maxListedHosts = 10
+}
+
+extension CollectionReport {
+    /// Whether a cleanup did all that it could. A limit that what must stay exceeds is a note, not a problem.
+    fileprivate var isDone: Bool {
+        guard shrinkFailure == nil else { return false }
+        guard let obstacle, !isWithinLimit, limit != nil else { return true }
+        return switch obstacle {
+        case .live, .pins, .empty: true
+        case .again, .disk: false
+        }
+    }
 }

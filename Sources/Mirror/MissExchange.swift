@@ -43,6 +43,8 @@ struct MissExchange {
             page.referrers = try view.reader.sampleReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, view.reader)
+            page.removedSite = context.services?.jobRunner.removedSite(
+                of: url, hidesPrivate: context.layout.isExposed)
         }
         return page.answer(to: fields, layout: layout)
     }

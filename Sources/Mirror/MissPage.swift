@@ -22,6 +22,8 @@ struct MissPage {
     var snapshot: Int64?
     /// The address of the URL in the live snapshot; nil if that lacks it, too.
     var present: String?
+    /// The removed site that the URL belonged to, as long as the removal can be undone; nil if there is none.
+    var removedSite: String?
     /// Whether the portal accepts commands.
     var hasOrders = false
     /// The language of the page.
@@ -43,7 +45,7 @@ struct MissPage {
         html.language = language
         html.element("h1", say: .notStoredBadge)
         html.element("p", ["class": "url"], text: url)
-        writeReason(to: &html)
+        writeReason(to: &html, layout)
         writeFetchNow(to: &html, layout)
         writeSearch(to: &html, layout)
         writeList(.linkedFrom, referrers, to: &html, layout)
@@ -61,7 +63,12 @@ struct MissPage {
     }
 
     /// Writes why the response is missing, and the command that fetches it.
-    private func writeReason(to html: inout HTMLWriter) {
+    private func writeReason(to html: inout HTMLWriter, _ layout: OriginLayout) {
+        if let removedSite, snapshot == nil, let portal = layout.portal {
+            html.element("p") { $0.isolatedText($0.words(.removedSite, Wording.cut(removedSite))) }
+            html.element("p") { $0.link(portal.dropLast() + PortalLinks.jobs, say: .undoInPortal) }
+            return
+        }
         if snapshot != nil {
             html.element("p") { html in
                 html.say(.missInSnapshot)

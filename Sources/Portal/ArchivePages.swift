@@ -52,12 +52,15 @@ struct ExportPage: PortalPage {
         html.element("div", ["class": "field wide"]) { html in
             html.element("label", ["for": "f-snapshot"], say: .snapshot)
             html.element("select", ["id": "f-snapshot", "name": "snapshot"]) { html in
-                html.element("option", ["value": ""], say: .exportLive)
                 for snapshot in exportableSnapshots {
-                    let time = html.language.moment(snapshot.started)
+                    let isLive = snapshot.id == site.published
+                    let name =
+                        html.words(.snapshotNumber, "\(snapshot.name)") + " – "
+                        + html.language.moment(snapshot.started)
                     html.element(
-                        "option", ["value": "\(snapshot.name)"],
-                        text: html.words(.snapshotNumber, "\(snapshot.name)") + " – " + time)
+                        "option",
+                        ["value": isLive ? "" : "\(snapshot.name)", "selected": isLive ? "" : nil],
+                        text: isLive ? html.words(.exportLive, name) : name)
                 }
             }
         }

@@ -133,9 +133,12 @@ package struct DetailsPage: PortalPage {
         }
         writeLinksToCopies(to: &html, context)
         writeCommands(to: &html, context)
-        writeFacts(of: shown, to: &html, context)
         writeHistory(to: &html, context)
-        writeHeaders(of: shown, to: &html)
+        html.element("details") { html in
+            html.element("summary", say: .technicalDetails)
+            writeFacts(of: shown, to: &html, context)
+            writeHeaders(of: shown, to: &html)
+        }
         for links in links { writeOutgoingLinks(links, to: &html, context) }
         writeReferrers(to: &html, context)
     }
@@ -277,7 +280,7 @@ package struct DetailsPage: PortalPage {
                 html.tableHead([
                     (html.words(.snapshot), false), (html.words(.fetched), false),
                     (html.words(.status), true), (html.words(.figureSize), true),
-                    (html.words(.sha256), false), (html.words(.state), false),
+                    (html.words(.state), false), (html.words(.differences), false),
                 ])
                 html.element("tbody") { html in
                     for row in rows.prefix(PortalLimits.maxListItems) {
@@ -308,15 +311,31 @@ package struct DetailsPage: PortalPage {
                 "td", ["class": "number"],
                 text: row.body.map { html.language.bytes($0.byteCount) } ?? html.words(.none))
             html.element("td") { html in
-                if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
-            }
-            html.element("td") { html in
                 if row.isServed { html.element("span", ["class": "badge"], say: .liveBadge) }
                 if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
                 guard let variant = row.variant else { return }
                 html.say(.forVariant)
                 html.isolatedText(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
+            html.element("td") { writeComparison(of: row, to: &$0, context) }
+        }
+    }
+
+    /// Writes a link that compares an earlier version with the served one, or that both have the same content; nothing for
+    /// the served one, and for versions that cannot be compared with it.
+    private func writeComparison(
+        of row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        guard row.request == nil, row.variant == nil, !row.isServed, let body = row.body,
+            let served = rows.first(where: { $0.isServed && $0.request == nil && $0.site == row.site }),
+            let servedBody = served.body, let site = sites.first(where: { $0.name == row.site })
+        else { return }
+        guard body.sha256 != servedBody.sha256 else { return html.say(.sameContent) }
+        let address = context.links.compare(href, of: site.id, from: row.snapshot, to: served.snapshot)
+        html.link(address) { html in
+            html.say(.compareButton)
+            html.element(
+                "span", ["class": "hidden"], text: " " + html.words(.snapshotNumber, "\(row.snapshot)"))
         }
     }
 

@@ -85,13 +85,13 @@ struct HomePage: PortalPage {
                 html.prefetchForm(context)
             }
         }
-        html.element("p", ["class": "lead"]) { html in
+        html.element("p", ["class": "lead", "id": "sums", "data-renew": ""]) { html in
             let bytes = cards.reduce(0) { $0 + $1.report.tally.byteCount }
             html.say(.homeLead, html.count(cards.count, .oneSite, .manySites), Wording.bytes(bytes))
         }
         html.idleScheduleNotice(context, isScheduled: cards.contains { $0.report.site.schedule != nil })
         html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
-        writeRecent(to: &html, context)
+        html.element("div", ["id": "recent", "data-renew": ""]) { writeRecent(to: &$0, context) }
         writeFilter(to: &html)
         if shown.isEmpty { html.element("p", ["class": "soft", "role": "status"], say: .noMatchingSites) }
         // `JobsScript` replaces the cards when a job starts or ends.

@@ -138,7 +138,9 @@ struct JobsPage: PortalPage {
             }
             if let cleanup {
                 html.commandForm("collect", context, fields: cleanup.fields) { html in
-                    html.element("button", ["type": "submit", "class": "warn"], say: cleanup.label)
+                    html.element(
+                        "button", ["type": "submit", "class": cleanup.warns ? "warn" : "quiet"],
+                        say: cleanup.label)
                 }
             }
             if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
@@ -159,18 +161,25 @@ struct JobsPage: PortalPage {
     }
 
     /// The command that carries out a previewed cleanup, and the text of its button, which says how many snapshots it
-    /// removes. Nil if the job is no preview, or a later job may have changed the result.
+    /// removes. Nil if the job is no preview, if a later job may have changed the result, or if nothing would change.
     private func cleanup(previewedBy job: PortalJob) -> (
-        fields: [(name: String, value: String)], label: Phrase
+        fields: [(name: String, value: String)], label: Phrase, warns: Bool
     )? {
         guard case .forecast(let limit) = job.command, job.state == .ended(.done),
             jobs.last(where: { $0.command.changesCleanup })?.number == job.number
         else { return nil }
-        let count = job.outcome.lazy.compactMap { $0.sentence == .cleanupSnapshots ? $0.parts.first : nil }
-            .first
+        let sizes = job.outcome.first { $0.sentence == .cleanupPreview }?.parts
+        let removesNothing = job.outcome.contains { $0.sentence == .cleanupNothing }
+        if removesNothing, let sizes, sizes.count == 2, sizes[0] == sizes[1] { return nil }
+        let label = job.outcome.lazy.compactMap { line -> Phrase? in
+            switch line.sentence {
+            case .cleanupOneSnapshot: Phrase(.doCleanUpOneSnapshot)
+            case .cleanupSnapshots: line.parts.first.map { Phrase(.doCleanUpSnapshots, $0) }
+            default: nil
+            }
+        }.first
         return (
-            PortalCommand.collect(limit: limit).form.fields,
-            count.map { Phrase(.doCleanUpSnapshots, $0) } ?? Phrase(.doCleanUp)
+            PortalCommand.collect(limit: limit).form.fields, label ?? Phrase(.doCleanUp), !removesNothing
         )
     }
 
@@ -181,6 +190,16 @@ struct JobsPage: PortalPage {
         if ["forecast", "collect"].contains(form.name) {
             let address = PortalLinks.path(PortalLinks.storage, form.fields.map { ($0.name, $0.value) })
             return [(address, Phrase(.doChangeLimit))]
+        }
+        if case .fetch(let url) = job.command, job.isGood {
+            var links = context.mirrorAddress(of: url).map { [($0, Phrase(.doOpen))] } ?? []
+            let names = job.outcome.compactMap { line in
+                [.siteCompleteNow, .siteStillMissing].contains(line.sentence) ? line.parts.first : nil
+            }
+            for site in sites where names.contains(site.name) {
+                links.append((context.links.site(site.id), Phrase(.toTheSite)))
+            }
+            return links
         }
         guard let name = job.command.workedSite else { return [] }
         let site = sites.first { $0.name == name || $0.start.contains(name) }
@@ -316,6 +335,7 @@ extension JobProgress.Phase {
     fileprivate var sentence: Sentence {
         switch self {
         case .fetching: .phaseFetching
+        case .rendering: .phaseRendering
         case .storing: .phaseStoring
         case .indexing: .phaseIndexing
         }
@@ -376,5 +396,18 @@ extension JobProgress {
                 }
             }
         }
+    }
+}
+
+extension JobRunner {
+    /// The name of the removed site that a URL belonged to, as long as the removal can be undone; nil if there is none.
+    ///
+    /// - Parameter hidesPrivate: whether to hide removals by the local user.
+    package func removedSite(of url: String, hidesPrivate: Bool) -> String? {
+        guard let job = jobs(hidesPrivate: hidesPrivate).removalToUndo, job.state == .ended(.done),
+            case .remove(let site) = job.command, let start = WebURL(site),
+            start.origin == WebURL(url)?.origin
+        else { return nil }
+        return site
     }
 }

@@ -30,6 +30,7 @@ enum JobsScript {
                 continue;
               }
               if (part.dataset.figure !== "hosts") { part.textContent = own(String(value ?? "")); continue; }
+              part.closest(".scroll").hidden = !value.length;
               part.replaceChildren(...value.map((host) => {
                 const row = document.createElement("tr");
                 for (const name of ["name", "running", "queued", "perSecond", "paused"]) {
@@ -53,6 +54,11 @@ enum JobsScript {
               const fresh = page.getElementById("jobs");
               const focused = place.contains(document.activeElement) && nameOf(document.activeElement);
               if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
+              // Parts of the page outside the list of jobs that a job changes, such as the number of sites.
+              for (const old of document.querySelectorAll("[data-renew]")) {
+                const part = page.getElementById(old.id);
+                if (part) old.replaceChildren(...document.adoptNode(part).childNodes);
+              }
               const controls = [...place.querySelectorAll("a, button, summary, [tabindex]")];
               const same = focused && controls.find((control) => nameOf(control) === focused);
               if (focused) (same || document.getElementById("content")).focus();

@@ -113,9 +113,12 @@ enum PortalFrame {
             "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
         ) {
             html in
-            html.isolatedText(Wording.cut(job.command.title.text(in: context.language)))
-            html.text(" – ")
-            html.say(job.stateSentence)
+            // The outcome of a job that went well says what was done.
+            if job.state != .ended(.done) || job.outcome.isEmpty {
+                html.isolatedText(Wording.cut(job.command.title.text(in: context.language)))
+                html.text(" – ")
+                html.say(job.stateSentence)
+            }
             for line in job.outcome.prefix(6) {
                 html.element("div") { $0.isolatedText(Wording.cut(line.text(in: context.language))) }
             }

@@ -93,6 +93,8 @@ package struct JobProgress: Sendable, Equatable {
     /// A phase of a prefetch. The raw value is in JSON.
     package enum Phase: String, Sendable {
         case fetching
+        /// No URL is queued: pages are being rendered, or the last responses are awaited.
+        case rendering
         /// All requests have ended, and the last responses are being stored.
         case storing
         /// Pages are being added to the search index.
@@ -126,7 +128,7 @@ package struct JobProgress: Sendable, Equatable {
     /// The part of the known work that is done, from 0 to 1; nil while too little is known.
     package var share: Double? {
         let (done, queued) = (pages + files, queuedPages + queuedFiles)
-        guard done + queued >= 5 else { return nil }
+        guard done + queued >= 5, phase != .rendering else { return nil }
         return (Double(done) / Double(done + queued) * 100).rounded() / 100
     }
 

@@ -39,7 +39,7 @@ package enum PortalStyle {
         *, *::before, *::after { box-sizing: border-box; }
         html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
         body { margin: 0; background: var(--paper); color: var(--ink); }
-        main { max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; overflow-wrap: anywhere; }
+        main { max-width: 90rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; overflow-wrap: anywhere; }
         main:focus { outline: none; }
         h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; letter-spacing: -.01em; }
         h2 { font-size: 1.2rem; line-height: 1.3; margin: 2.25rem 0 .6rem; }
@@ -60,7 +60,7 @@ package enum PortalStyle {
         .skip { position: absolute; left: -100vw; top: 0; padding: .6rem 1rem; background: var(--card); z-index: 1; }
         .skip:focus { left: 0; }
         .banner { background: var(--card); border-bottom: 1px solid var(--line); }
-        .bar { max-width: 64rem; margin: 0 auto; padding: .35rem 1rem; display: flex; flex-wrap: wrap; align-items: center;
+        .bar { max-width: 90rem; margin: 0 auto; padding: .35rem 1rem; display: flex; flex-wrap: wrap; align-items: center;
           gap: 0 1.5rem; }
         .brand { display: inline-flex; align-items: center; gap: .5rem; font-weight: 700; font-size: 1.15rem;
           color: var(--ink); text-decoration: none; padding: .4rem 0; }
@@ -70,11 +70,12 @@ package enum PortalStyle {
         .banner li a:hover { text-decoration: underline; }
         .banner li a[aria-current] { color: var(--accent); font-weight: 600; box-shadow: inset 0 -2px var(--accent);
           border-radius: .4rem .4rem 0 0; }
-        footer { max-width: 64rem; margin: 0 auto; padding: 1rem; border-top: 1px solid var(--line); color: var(--soft);
+        footer { max-width: 90rem; margin: 0 auto; padding: 1rem; border-top: 1px solid var(--line); color: var(--soft);
           font-size: .9rem; }
         footer p { margin: 0; max-width: none; }
 
-        .wide main, .wide .bar, .wide footer { max-width: 90rem; }
+        :where(body:not(.wide) main > *) { max-width: 64rem; }
+        form:has(option[value="page"]:checked) details { display: none; }
         main { position: relative; }
         .adder > summary { position: absolute; top: 1.2rem; inset-inline-end: 1rem; list-style: none; }
         .adder > summary::-webkit-details-marker { display: none; }

@@ -81,7 +81,7 @@ extension Sentence {
 
         // The page of jobs
         case .jobsInProgress: "In Arbeit"
-        case .noJobsInProgress: "Keine Aufgaben in Arbeit."
+        case .noJobsInProgress: "Zurzeit laufen keine Aufgaben."
         case .finishedJobs: "Beendet"
         case .newSite: "Neue Website"
         case .connectionLost: "Die Verbindung zum Server ist unterbrochen und wird wiederhergestellt…"
@@ -107,7 +107,7 @@ extension Sentence {
         case .jobImport: "%1 importieren"
         case .jobSaveFromBrowser: "Eine Seite aus dem Browser sichern"
         case .jobInstallTimer: "Einen systemd-Timer einrichten"
-        case .jobUndo: "Die letzte Entfernung rückgängig machen"
+        case .jobUndo: "Letztes Entfernen rückgängig machen"
 
         // States of jobs
         case .stateWaiting: "Wartet"
@@ -135,7 +135,8 @@ extension Sentence {
         case .doRemoveSite: "Website entfernen"
         case .doPreviewCleanup: "Vorschau"
         case .doCleanUp: "Bereinigen"
-        case .doCleanUpSnapshots: "Bereinigen und Snapshots entfernen: %1"
+        case .doCleanUpOneSnapshot: "Bereinigen und 1 Snapshot entfernen"
+        case .doCleanUpSnapshots: "Bereinigen und %1 Snapshots entfernen"
         case .doChangeLimit: "Limit ändern"
         case .doSaveSettings: "Speichern"
         case .doStop: "Anhalten"
@@ -186,14 +187,21 @@ extension Sentence {
         case .snapshotRemoved: "Snapshot %1 wurde entfernt."
         case .snapshotMadeLive: "Snapshot %1 ist jetzt aktiv."
         case .siteRemoved: "%1 wurde entfernt."
+        case .fetchedStored: "Gespeichert: %1, %2."
+        case .siteCompleteNow: "Die Website %1 ist jetzt vollständig."
+        case .siteStillMissing: "Auf der Website %1 fehlen noch: %2."
+        case .pageAlsoStored:
+            "Auch die Website %1 hat eine Kopie dieser Seite. Sie bleibt unverändert."
         case .fetchedStatus: "Status %1, %2"
         case .cleanedUp: "%1 vor, %2 nach der Bereinigung. Entfernte Dateien: %3."
         case .cleanupPreview: "%1 jetzt, %2 nach der Bereinigung."
+        case .cleanupOneSnapshot:
+            "Die Bereinigung entfernt 1 Snapshot endgültig. Das lässt sich nicht rückgängig machen."
         case .cleanupSnapshots:
-            "Sie entfernt Snapshots endgültig: %1. Das lässt sich nicht rückgängig machen."
+            "Die Bereinigung entfernt %1 Snapshots endgültig. Das lässt sich nicht rückgängig machen."
         case .cleanupSnapshot: "Snapshot %1 von %2, %3, %4"
         case .cleanupLastSnapshot: "Snapshot %1 von %2, %3, %4: die letzte frühere Fassung dieser Website"
-        case .cleanupNothing: "Sie entfernt keinen Snapshot und keine Seite."
+        case .cleanupNothing: "Die Bereinigung entfernt weder Snapshots noch Seiten."
         case .cleanedSnapshots: "Entfernte Snapshots: %1."
         case .limitMissed: "Das Limit von %1 lässt sich nicht erreichen."
         case .limitMissedLive:
@@ -206,7 +214,8 @@ extension Sentence {
         case .filesNotShrunk: "Die Dateien ließen sich nicht verkleinern: %1"
         case .wouldRemoveURL: "Würde %1 entfernen"
         case .settingsSaved: "Einstellungen gespeichert. Sie gelten ab der nächsten Aktualisierung."
-        case .exported: "%1 Antworten, Dateigröße %2."
+        case .exported: "%1 Dateien, Dateigröße %2."
+        case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie darin START-HERE.html."
         case .exportDamaged:
             "Beschädigte Antworten, die weggelassen wurden: %1. Rufen Sie sie noch einmal ab."
         case .exportMissing: "Benötigte Ressourcen, die nicht gespeichert sind: %1."
@@ -231,7 +240,7 @@ extension Sentence {
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
-        case .formWhat: "Was geladen wird"
+        case .formWhat: "Herunterladen"
         case .whatSite: "Die Website, wie unten eingestellt"
         case .whatPage: "Nur diese Seite"
         case .formAddress: "URL"
@@ -268,10 +277,10 @@ extension Sentence {
         case .formEveryHint:
             "Aktualisiert wird, solange ein Server läuft, oder durch einen Timer; siehe: `larder help schedule`"
         case .everyNever: "Nie"
-        case .everyHour: "Jede Stunde"
+        case .everyHour: "Stündlich"
         case .everySix: "Alle sechs Stunden"
-        case .everyDay: "Jeden Tag"
-        case .everyWeek: "Jede Woche"
+        case .everyDay: "Täglich"
+        case .everyWeek: "Wöchentlich"
         case .everyOther: "Alle %1"
         case .cardFetched: "abgerufen "
         case .cardChecked: "geprüft "
@@ -312,7 +321,7 @@ extension Sentence {
         case .exportLead:
             "Schreibt die Website in eine Archivdatei. Der Export läuft im Hintergrund; laden Sie die Datei innerhalb von sieben Tagen unter „Aufgaben“ herunter."
         case .exportFormat: "Format"
-        case .exportLive: "Aktiver Snapshot"
+        case .exportLive: "%1 (aktiv)"
         case .exportLeavesOutPrivate:
             "Cookies und Antworten, die mit einer Anmeldung abgerufen wurden, werden nicht exportiert."
         case .formatZIP: "ZIP: entpacken und in einem beliebigen Browser öffnen"
@@ -370,12 +379,13 @@ extension Sentence {
         // The sections of a site's page, and the links of ended jobs
         case .problems: "Probleme"
         case .allProblems: "Alle Probleme"
-        case .causeServerError: "Der Server hatte einen Fehler"
+        case .causeServerError: "Serverfehler"
         case .causeRefused: "Der Server hat die Anfrage abgelehnt"
         case .causeNoAddress: "Der Host wurde nicht gefunden"
         case .causeNotStored: "Noch nicht geladen"
         case .causePart: "Nur ein Teil ist gespeichert"
         case .causeOther: "Andere Ursachen"
+        case .oneResponse: "%1 Antwort"
         case .responseCount: "%1 Antworten"
         case .noChanges: "Keine Änderungen"
         case .addedCount: "%1 hinzugefügt"
@@ -393,10 +403,13 @@ extension Sentence {
         case .kindDocuments: "Dokumente"
         case .kindData: "Daten und Text"
         case .kindOther: "Sonstiges"
+        case .toTheSite: "Zur Website"
         case .viewProblem: "%1 Problem ansehen"
         case .viewProblems: "%1 Probleme ansehen"
         case .jobLog: "Protokoll"
         case .phaseFetching: "Seiten werden geladen"
+        case .phaseRendering:
+            "Seiten werden im Browser geöffnet, oder die letzten Antworten stehen aus"
         case .phaseStoring: "Die letzten Antworten werden gespeichert"
         case .phaseIndexing: "Seiten werden für die Suche indexiert"
         case .notifyOn: "Benachrichtigen, wenn eine Aufgabe endet"
@@ -411,7 +424,7 @@ extension Sentence {
             "Der Text ist gleich. Skripte, Stile, Links oder Bilder können sich unterscheiden."
         case .removedLine: "Entfernt:"
         case .addedLine: "Hinzugefügt:"
-        case .equalLines: "Gleiche Zeilen: %1"
+        case .equalLines: "Unveränderte Zeilen: %1"
 
         // The filters of the search
         case .anySite: "Alle Websites"
@@ -421,7 +434,7 @@ extension Sentence {
         case .typePDF: "PDF"
         case .typeText: "Reiner Text"
         case .facetAge: "Abgerufen"
-        case .anyAge: "Jederzeit"
+        case .anyAge: "Beliebig"
         case .ageDay: "Letzte 24 Stunden"
         case .ageWeek: "Letzte 7 Tage"
         case .ageMonth: "Letzte 30 Tage"
@@ -472,12 +485,15 @@ extension Sentence {
         case .compareSnapshots: "Snapshots vergleichen"
         case .screenshots: "Bildschirmfotos"
         case .liveBadge: "Aktiv"
-        case .overlayOn: "Überlagerung von Snapshot %1"
+        case .overlayOn: "Später abgerufene Dateien, ergänzt zu Snapshot %1"
         case .unfinished: "Unfertig"
         case .rejected: "Abgelehnt"
         case .snapshotNumber: "Snapshot %1"
         case .failedCount: "%1 fehlgeschlagen"
         case .complete: "Vollständig"
+        case .completeWithinLimits: "Vollständig innerhalb der Grenzen"
+        case .linksNotFetched: "%1 Links nicht geladen"
+        case .oneLinkNotFetched: "%1 Link nicht geladen"
         case .incomplete: "Unvollständig"
         case .empty: "Leer"
         case .siteFetched: " Snapshot %1, abgerufen "
@@ -489,7 +505,7 @@ extension Sentence {
         case .brokenOnLiveSite: "Auf der Original-Website defekt"
         case .failed: "Fehlgeschlagen"
         case .notFetchedHint:
-            "Nicht geladen sind Links, die die Optionen dieser Website auslassen, etwa jenseits der Linktiefe: "
+            "Nicht geladen wurden Links, die die Optionen dieser Website ausschließen, etwa wegen der Linktiefe: "
         case .notFetched: "Nicht geladen"
         case .notCheckedYet: "Noch nicht geprüft"
 
@@ -514,10 +530,12 @@ extension Sentence {
 
         // Storage
         case .storageLead: "Der Speicher belegt %1:"
-        case .storageSites: "%1 für die Websites, wie sie jetzt zu sehen sind"
+        case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
         case .storageIndex: "%1 für den Suchindex"
         case .storageRest: "%1 für frühere Snapshots, das Verzeichnis des Gespeicherten und ungenutzten Platz"
-        case .storageMap: "Größe der Websites, wie sie jetzt zu sehen sind"
+        case .storageShared:
+            "Websites teilen sich Dateien, die bei jeder mitgezählt sind. Die Größen unten ergeben zusammen mehr als der Speicher."
+        case .storageMap: "Größe der Websites in ihrem aktuellen Stand"
         case .storageTable: "Größe nach Website"
         case .largestPart: "Größter Teil"
         case .site: "Website"
@@ -565,11 +583,13 @@ extension Sentence {
         case .stateInvalidated: "wird vor der nächsten Verwendung überprüft"
         case .statePart: "nur ein Teil ist gespeichert"
         case .statePrivate: "privat: mit Anmeldedaten abgerufen"
-        case .parsedAs: "Gelesen als"
+        case .parsedAs: "Interpretiert als"
         case .storedIn: "Gespeichert in"
         case .damaged: "Beschädigt"
         case .damagedHint:
             " Der gespeicherte Inhalt fehlt oder ist unvollständig; rufen Sie ihn noch einmal ab."
+        case .technicalDetails: "Technische Einzelheiten"
+        case .sameContent: "gleicher Inhalt"
         case .sha256: "SHA-256"
         case .md5: "MD5"
         case .notComputed: "der Inhalt ist zu groß; führen Sie "
@@ -582,7 +602,7 @@ extension Sentence {
         case .assetCount: "Ressourcen: %1"
         case .notStored: "nicht gespeichert"
         case .linkedFrom: "Verlinkt von"
-        case .noLinkers: "Keine gespeicherte Antwort verlinkt hierher."
+        case .noLinkers: "Keine gespeicherte Seite verweist hierher."
         case .noLinkersSoFar: "Bisher keine Links gefunden."
         case .noMoreLinkers: "Keine weiteren Links gefunden."
         case .noMoreLinkersSoFar: "Bisher keine weiteren Links gefunden."
@@ -592,11 +612,11 @@ extension Sentence {
         case .requestedNotStored: "Angefordert, aber nicht gespeichert"
         case .noMisses: "Keine solchen Anfragen vermerkt."
         case .nextPrefetchHint:
-            "Die nächste Aktualisierung der Website lädt diejenigen, die mit GET angefordert wurden."
+            "Die nächste Aktualisierung der Website lädt davon die mit GET angeforderten URLs."
         case .missDetails: "%1%2, %3, zuletzt "
         case .asset: "Ressource"
         case .requestedBy: "Angefordert von "
-        case .neededBy: "Gebraucht von "
+        case .neededBy: "Benötigt von "
         case .linkedBy: "Verlinkt von "
         case .andOneOther: " und %1 weiteren URL"
         case .andManyOthers: " und %1 weiteren URLs"
@@ -671,8 +691,8 @@ extension Sentence {
         case .oneResult: "%1 Ergebnis"
         case .manyResults: "%1 Ergebnisse"
         case .moreResults: "Weitere Ergebnisse"
-        case .slashOn: "Mit der Taste „/“ ins Suchfeld springen"
-        case .slashOff: "Taste „/“ für das Suchfeld ausschalten"
+        case .slashOn: "Tastenkürzel „/“ für die Suche aktivieren"
+        case .slashOff: "Tastenkürzel „/“ für die Suche deaktivieren"
         case .allResults: "%1."
         case .topResults: "Die besten %1."
         case .lastResults: "Die letzten %1."
@@ -707,8 +727,8 @@ extension Sentence {
         case .barHowToGetBack:
             "Gespiegelte Seiten haben jetzt keine Leiste. Zum Einschalten diese Seite öffnen: „Leiste auf gespiegelten Seiten“ am Ende der Startseite."
         case .barBackToPage: "Zurück zur Seite"
-        case .barEarlier: "Früher"
-        case .barLater: "Später"
+        case .barEarlier: "Ältere Kopie"
+        case .barLater: "Neuere Kopie"
         case .barHistory: "Verlauf"
 
         // Mirrored pages without scripts
@@ -718,6 +738,8 @@ extension Sentence {
         // The page for a URL that is not stored
         case .missReason:
             "Diese URL ist nicht gespeichert, und der Server hat sie nicht aus dem Netz abgerufen."
+        case .removedSite: "Die Website %1 wurde entfernt."
+        case .undoInPortal: "Das Entfernen unter „Aktivität“ rückgängig machen"
         case .missNoted: "Die Anfrage ist vermerkt; die nächste Aktualisierung der Website lädt die URL."
         case .toFetchRun: "Um sie abzurufen, führen Sie aus:"
         case .fetchInPortal: "Jetzt im Portal abrufen"
@@ -760,7 +782,7 @@ extension Sentence {
         case .stopRefreshing: "Nicht mehr neu laden"
         case .refreshAutomatically: "Automatisch neu laden"
         case .fromStore: "aus dem Speicher"
-        case .fromValidated: "neu bestätigt"
+        case .fromValidated: "vom Server bestätigt"
         case .fromNetwork: "aus dem Netz"
         case .fromMissed: "nicht gespeichert"
         case .fromTunnel: "getunnelt"

@@ -39,7 +39,8 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Buttons
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
-        doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doCleanUpSnapshots, doChangeLimit,
+        doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doCleanUpOneSnapshot, doCleanUpSnapshots,
+        doChangeLimit,
         doSaveSettings, doStop, doCancel, doRetry, doRetryAll, doTryHTTP,
         doExport, doImport, doDownload, doDeleteFile, doUndo
 
@@ -62,12 +63,13 @@ package enum Sentence: String, Sendable, CaseIterable {
     case fetchedStatus = "loaded"
     case cleanedUp = "collected"
     case cleanupPreview = "wouldCollect"
-    case cleanupSnapshots, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, cleanedSnapshots,
+    case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteStillMissing,
+        pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, cleanedSnapshots,
         limitMissed,
         limitMissedLive, limitMissedPins, limitMissedEmpty, limitMissedAgain, filesNotShrunk
     case wouldRemoveURL = "wouldEvict"
     case settingsSaved = "settled"
-    case exported, exportDamaged, exportMissing, imported, importRefused
+    case exported, exportedOpen, exportDamaged, exportMissing, imported, importRefused
     case importMayBeBomb = "importGrown"
     case savedPage
     case saveLeftOut = "savedOthers"
@@ -107,10 +109,12 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The sections of a site's page, and the links of ended jobs
     case problems, allProblems, causeServerError, causeRefused, causeNoAddress, causeNotStored, causePart,
-        causeOther, responseCount, noChanges, addedCount, changedCount, goneCount, movedCount, confirmedAt,
+        causeOther, oneResponse, responseCount, noChanges, addedCount, changedCount, goneCount, movedCount,
+        confirmedAt,
         advanced, manifest, trustedKeys, kindImages, kindStyles, kindFonts, kindMedia, kindDocuments,
         kindData,
-        kindOther, viewProblem, viewProblems, jobLog, phaseFetching, phaseStoring, phaseIndexing, notifyOn,
+        kindOther, toTheSite, viewProblem, viewProblems, jobLog, phaseFetching, phaseRendering, phaseStoring,
+        phaseIndexing, notifyOn,
         notifyOff
 
     // The comparison of a page in two snapshots
@@ -133,7 +137,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         moreOfFolder, byHost, moreHosts, mediaTypes, basedOnFirstResponses, mediaType, responses,
         notSpecified, snapshots, snapshot, started, state, actions, compareSnapshots, screenshots,
         liveBadge, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
-        incomplete, empty, siteFetched, siteNotChecked, siteChecked, siteStarted, siteUnfinished,
+        completeWithinLimits, linksNotFetched, oneLinkNotFetched, incomplete, empty, siteFetched,
+        siteNotChecked, siteChecked, siteStarted, siteUnfinished,
         siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notFetchedHint, notCheckedYet
 
     // The links of a site
@@ -142,7 +147,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         linkTimedOut, linkFragmentMissing, linkDead
 
     // Storage
-    case storageLead, storageSites, storageIndex, storageRest, storageMap, storageTable, site, largestPart,
+    case storageLead, storageSites, storageIndex, storageRest, storageShared, storageMap, storageTable, site,
+        largestPart,
         cleanup,
         cleanupLead, cleanupLimit, cleanupLimitHint
 
@@ -155,7 +161,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         differsInCacheBusters, differsInQuery, differsInSearch, orInTerminal, beforeYouRun, requestOnce,
         toRecordMiss, openOrigin, status, statusOfRedirect, kind, kindPage, kindAsset, mediaTypeLong,
         fetched, fetchedInSnapshot, firstRequestedBy, stateInvalidated, statePart, statePrivate, parsedAs,
-        storedIn, damaged, damagedHint, sha256, md5, notComputed, toComputeIt, history, none, forVariant,
+        storedIn, damaged, damagedHint, technicalDetails, sameContent, sha256, md5, notComputed, toComputeIt,
+        history, none, forVariant,
         headers, linkCount, assetCount, notStored, linkedFrom, noLinkers, noLinkersSoFar, noMoreLinkers,
         noMoreLinkersSoFar, continueSearching
 
@@ -195,7 +202,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case frozenNotice, frozenScripts
 
     // The page for a URL that is not stored
-    case missReason, missNoted, toFetchRun, fetchInPortal, searchInPortal, sendsRequest, missInSnapshot,
+    case missReason, removedSite, undoInPortal, missNoted, toFetchRun, fetchInPortal, searchInPortal,
+        sendsRequest, missInSnapshot,
         openInLive
 
     // Updates of apps

@@ -115,7 +115,9 @@ struct SiteCard {
     private func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         let warns = state == .incomplete || state == .empty
         html.element("p", ["class": "line"]) { html in
-            html.element("span", ["class": warns ? "badge warn" : "badge"], say: Self.word(for: state))
+            html.element(
+                "span", ["class": warns ? "badge warn" : "badge"],
+                say: state == .complete ? report.completeness : Self.word(for: state))
             if let shown = report.shown {
                 html.element("span") { html in
                     html.say(.cardFetched)
@@ -141,6 +143,7 @@ struct SiteCard {
                     context.links.missing(of: report.id),
                     text: html.words(.failedCount, Wording.number(failed)))
             }
+            report.linkToUnfetched(to: &html, context)
             if let next = report.site.next {
                 html.element("span") { html in
                     html.say(.cardNextUpdate)
@@ -161,6 +164,21 @@ struct SiteCard {
         case .live: .liveBadge
         case .complete: .complete
         }
+    }
+}
+
+extension SiteReport {
+    /// The state of a complete site in words: a limit or the scope may have left out links.
+    var completeness: Sentence {
+        missing.map { $0.notFetched > 0 } == true ? .completeWithinLimits : .complete
+    }
+
+    /// Writes the number of links that were not fetched, as a link to their list; nothing if there are none.
+    func linkToUnfetched(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let count = missing?.notFetched, count > 0 else { return }
+        html.link(
+            context.links.missing(of: id, kind: LinkList.pages.rawValue),
+            text: html.count(count, .oneLinkNotFetched, .linksNotFetched))
     }
 }
 

@@ -220,14 +220,17 @@ extension SiteReport {
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             if let shown, site.live != nil {
-                if let missing, missing.failed > 0 {
-                    html.element(
-                        "span", ["class": "badge warn"],
-                        say: Phrase(.failedCount, Wording.number(missing.failed)))
-                } else if isComplete == false {
+                if isComplete == false {
                     html.element("span", ["class": "badge warn"], say: .incomplete)
                 } else {
-                    html.element("span", ["class": "badge"], say: missing == nil ? .liveBadge : .complete)
+                    html.element("span", ["class": "badge"], say: missing == nil ? .liveBadge : completeness)
+                }
+                if let missing, missing.failed > 0 {
+                    html.text(" ")
+                    html.link(
+                        context.links.missing(of: id),
+                        text: html.words(.failedCount, Wording.number(missing.failed)))
+                    html.say(.fullStop)
                 }
                 html.say(.siteFetched, "\(shown.name)")
                 html.time(shown.started, now: context.now)

@@ -63,8 +63,7 @@ struct SnapshotTimeline {
             switch state {
             case .live:
                 html.element("span", ["class": "badge"], say: .liveBadge)
-            case .overlay(let isLive):
-                if isLive { html.element("span", ["class": "badge"], say: .liveBadge) }
+            case .overlay:
                 html.element("span") { $0.say(.overlayOn, "\(snapshot.name.number)") }
             case .unfinished:
                 html.element("span", ["class": "badge warn"], say: .unfinished)
@@ -90,7 +89,7 @@ struct SnapshotTimeline {
     private func writeChanges(
         in snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext
     ) {
-        html.element("span", text: html.words(.responseCount, Wording.number(snapshot.responses)))
+        html.element("span", text: html.count(snapshot.responses, .oneResponse, .responseCount))
         if let counts = changes[snapshot.id] {
             if counts.isEmpty { html.element("span", say: .noChanges) }
             let address = context.links.changes(

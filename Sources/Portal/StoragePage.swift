@@ -69,13 +69,13 @@ struct StoragePage: PortalPage {
     private func writeParts(of byteCount: Int64, to html: inout HTMLWriter) {
         let sites = usages.reduce(0) { $0 + $1.byteCount }
         let rest = byteCount - sites - indexByteCount
-        html.element("p", ["class": "lead"], say: Phrase(.storageLead, html.language.bytes(byteCount)))
-        guard rest >= 0 else { return }
+        html.element("p", ["class": "lead"], say: Phrase(.storageLead, Wording.bytes(byteCount)))
+        guard rest >= 0 else { return html.element("p", say: .storageShared) }
         html.element("ul") { html in
             for (sentence, size) in [
                 (Sentence.storageSites, sites), (.storageIndex, indexByteCount), (.storageRest, rest),
             ] {
-                html.element("li", say: Phrase(sentence, html.language.bytes(size)))
+                html.element("li", say: Phrase(sentence, Wording.bytes(size)))
             }
         }
     }
@@ -159,7 +159,8 @@ struct StoragePage: PortalPage {
                             html.element("td") { html in
                                 guard let largest = usage.kinds.kinds.first else { return }
                                 html.say(largest.kind.sentence)
-                                html.text(", \(html.language.bytes(largest.byteCount))")
+                                html.say(.comma)
+                                html.text(html.language.bytes(largest.byteCount))
                             }
                             html.element(
                                 "td", ["class": "number"], text: html.language.bytes(usage.byteCount))

@@ -524,7 +524,7 @@ struct PortalWorkTests {
         try wait(says: "after cleanup", at: "-/jobs")
         try go("-/page?url=\(origin.url("/alone"))")
         try send("Fetch now")
-        try wait(says: "Status 200", at: "-/jobs")
+        try wait(says: "Stored: ", at: "-/jobs")
         try go("-/sites/1/export")
         try send("Export")
         try wait(says: "Download 127.0.0.1.zip", at: "-/jobs")

@@ -250,7 +250,7 @@ import Web
         }
         try run(.forecast(limit: "5M"), 1)
         try run(.check(site: "https://example.test/"), 2)
-        let (button, link) = ("Clean up and remove snapshots: 2", "/-/room?limit=5M")
+        let (button, link) = ("Clean up and remove 2 snapshots", "/-/room?limit=5M")
         let preview = try page("/-/jobs")
         #expect(
             preview.contains(button) && preview.contains("Snapshot 1 of a, 2026-11-28, 9 kB"), "\(preview)")
@@ -259,6 +259,42 @@ import Web
         #expect(try !page("/-/room").contains("/-/do/collect"))
         try run(.update(site: nil), 3)
         #expect(try !page("/-/jobs").contains(button))
+    }
+
+    @Test func `a page of a removed site links to where the removal can be undone, and offers no prefetch`() {
+        var page = MissPage(url: "https://example.test/a", isNoted: false)
+        page.removedSite = "https://example.test/"
+        let fields = HTTPFields([.init(name: "Sec-Fetch-Dest", value: "document")])
+        let answer = page.answer(to: fields, layout: OriginLayout(port: 8080))
+        let text = String(decoding: answer.bytes, as: UTF8.self)
+        #expect(text.contains("The site https://example.test/ was removed."), "\(text)")
+        #expect(text.contains("/-/jobs\">Undo the removal") && !text.contains("larder prefetch"))
+    }
+
+    @Test(arguments: [
+        ([Phrase(.cleanupPreview, "9 MB", "9 MB"), Phrase(.cleanupNothing)], nil as String?),
+        ([Phrase(.cleanupPreview, "9 MB", "8 MB"), Phrase(.cleanupNothing)], "class=\"quiet\">Clean up<"),
+        (
+            [Phrase(.cleanupPreview, "9 MB", "8 MB"), Phrase(.cleanupOneSnapshot)],
+            "class=\"warn\">Clean up and remove 1 snapshot<"
+        ),
+    ])
+    func `a preview offers a cleanup only if that frees space, and warns only of removals`(
+        outcome: [Phrase], button: String?
+    ) {
+        let job = PortalJob(
+            number: 1, command: .forecast(limit: nil), principal: .localUser, end: .done, outcome: outcome,
+            addedAt: 0)
+        var context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs",
+            jsonAddress: "/-/jobs")
+        context.token = "t"
+        var html = HTMLWriter()
+        JobsPage([job], now: 0).write(to: &html, context)
+        let text = String(decoding: html.bytes, as: UTF8.self)
+        #expect(text.contains("/-/do/collect") == (button != nil))
+        if let button { #expect(text.contains(button), "\(text)") }
     }
 
     /// Sends the form of a command with a valid token, and returns the response; nil if it is sent later.

@@ -25,6 +25,30 @@ import Web
         }
     }
 
+    @Test func `the history of a URL links to the comparison with each earlier version that differs`() throws
+    {
+        let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
+        #expect(!(try shelf.get("/-/page?url=\(Self.start)").body.contains("/compare?")))
+        for text in ["two", "one"] { try shelf.snapshot([.init(href: Self.start, text: text)]) }
+        let page = try shelf.get("/-/page?url=\(Self.start)").body
+        #expect(page.count(of: "/-/sites/1/compare?") == 1)
+        #expect(page.contains("/-/sites/1/compare?url=\(Self.start)&amp;from=2&amp;to=3"), "\(page)")
+        #expect(page.contains("same content"))
+    }
+
+    @Test func `one response is counted in the singular`() throws {
+        let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
+        #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))
+        #expect(try shelf.get("/-/sites/1", in: .german).body.contains(">1 Antwort<"))
+    }
+
+    @Test func `sizes in German have one decimal comma`() throws {
+        let shelf = try PortalShelf([.init(href: Self.start, text: String(repeating: "text ", count: 2500))])
+        let page = try shelf.get("/-/room", in: .german).body
+        let size = page.split(separator: "belegt ").dropFirst().first?.prefix { $0 != "B" }
+        #expect(size?.contains(".") == false, "\(page)")
+    }
+
     @Test func `large snapshots and single ones are not compared`() {
         func site(_ counts: [Int]) -> Site {
             let snapshots = counts.enumerated().map { index, count in
