@@ -516,7 +516,8 @@ extension Sentence {
         case .storageLead: "The store uses %1 of disk space:"
         case .storageSites: "%1 for the sites in their current state"
         case .storageIndex: "%1 for the search index"
-        case .storageRest: "%1 for earlier snapshots, the list of what is stored, and unused space"
+        case .storageRest:
+            "%1 for earlier snapshots, the list of what is stored (the database), and unused space"
         case .storageShared:
             "Sites share files, which are counted for each of them. The sizes below add up to more than the store."
         case .storageMap: "Sizes of the sites in their current state"

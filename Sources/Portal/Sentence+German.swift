@@ -87,8 +87,8 @@ extension Sentence {
         case .connectionLost: "Die Verbindung zum Server ist unterbrochen und wird wiederhergestellt…"
 
         // Titles of jobs
-        case .jobPrefetch: "%1 laden"
-        case .jobSavePage: "Die Seite %1 sichern"
+        case .jobPrefetch: "%1 herunterladen"
+        case .jobSavePage: "Seite %1 speichern"
         case .jobUpdateAll: "Alle Websites aktualisieren"
         case .jobUpdate: "%1 aktualisieren"
         case .jobFetch: "%1 abrufen"
@@ -175,7 +175,7 @@ extension Sentence {
         case .endedInterrupted:
             "Angehalten. Was schon geladen ist, bleibt gespeichert; „Erneut versuchen“ setzt die Aufgabe fort."
         case .endedLimit: "Angehalten: %1"
-        case .endedUnread: "%1 ist zu groß. Den Links darin wurde nicht gefolgt."
+        case .endedUnread: "%1 ist zu groß. Die Links darin wurden nicht ausgewertet."
         case .checkClean: "Keine Probleme gefunden. Geprüfte URLs: %1."
         case .checkFailed: "%1 von %2 URLs haben Probleme."
         case .checkItem: "%1: %2"
@@ -205,7 +205,7 @@ extension Sentence {
         case .cleanedSnapshots: "Entfernte Snapshots: %1."
         case .limitMissed: "Das Limit von %1 lässt sich nicht erreichen."
         case .limitMissedLive:
-            "Übrig ist nur, was die Websites jetzt zeigen, der Suchindex und das Verzeichnis des Gespeicherten. Um mehr freizugeben, entfernen Sie eine Website, oder schließen Sie in ihren Einstellungen große Dateien aus, aktualisieren Sie sie, und bereinigen Sie noch einmal."
+            "Übrig ist nur, was die Websites jetzt zeigen, der Suchindex und das Inhaltsverzeichnis. Um mehr freizugeben, entfernen Sie eine Website, oder schließen Sie in ihren Einstellungen große Dateien aus, aktualisieren Sie sie, und bereinigen Sie noch einmal."
         case .limitMissedPins: "Alles, was übrig ist, ist angeheftet."
         case .limitMissedEmpty:
             "Es ist nichts mehr gespeichert. Den Platz belegt die leere Datenbank."
@@ -250,13 +250,13 @@ extension Sentence {
         case .scopeHost: "Derselbe Host"
         case .scopePath: "Derselbe Ordner"
         case .scopeDomain: "Dieselbe Domain"
-        case .formRender: "In einem Browser darstellen"
-        case .renderAuto: "Wenn Skripte es erfordern"
+        case .formRender: "Im Browser rendern"
+        case .renderAuto: "Wenn nötig (Skripte)"
         case .renderNever: "Nie"
         case .renderAlways: "Jede Seite"
         case .formDepth: "Linktiefe"
         case .formDepthHint: "0 lädt nur die Startseite. Leer bedeutet unbegrenzt."
-        case .formPages: "Höchstzahl der Seiten"
+        case .formPages: "Maximale Seitenzahl"
         case .formNoLimitHint: "Leer bedeutet unbegrenzt."
         case .formBytes: "Größenlimit"
         case .formBytesHint:
@@ -293,12 +293,12 @@ extension Sentence {
         case .doInstallTimer: "Einen systemd-Timer einrichten"
 
         // Saving pages from the browser, and its extension
-        case .addTitle: "Eine Seite sichern"
+        case .addTitle: "Eine Seite speichern"
         case .addLead:
             "Larder ruft die Seite selbst ab, ohne Ihre Anmeldungen in diesem Browser. Prüfen Sie die URL, bevor Sie fortfahren."
-        case .saveTitle: "Aus dem Browser sichern"
-        case .saveLead: "Sichern Sie die Seite, die Sie gerade ansehen, ohne ihre URL zu kopieren."
-        case .saveBookmark: "In Larder sichern"
+        case .saveTitle: "Aus dem Browser speichern"
+        case .saveLead: "Speichern Sie die Seite, die Sie gerade ansehen, ohne ihre URL zu kopieren."
+        case .saveBookmark: "In Larder speichern"
         case .saveBookmarkHint:
             "Ziehen Sie diesen Link in die Lesezeichenleiste. Auf jeder Seite öffnet das Lesezeichen hier ein Formular, das die Seite sichert:"
         case .extensionTitle: "Browser-Erweiterung"
@@ -314,7 +314,7 @@ extension Sentence {
         case .pairCodeWrong:
             "Der Code ist falsch oder nicht mehr gültig. Drücken Sie im Portal auf „Eine Erweiterung koppeln“, um einen neuen zu erhalten."
         case .refusedPairing:
-            "Diese Erweiterung ist nicht mit diesem Larder gekoppelt. Koppeln Sie sie in ihren Optionen."
+            "Diese Erweiterung ist nicht mit dieser Larder-Installation gekoppelt. Koppeln Sie sie in ihren Optionen."
 
         // Archives
         case .exportTitle: "Export"
@@ -332,7 +332,7 @@ extension Sentence {
         case .formatHTML: "HTML: nur die Startseite, als eine Datei"
         case .importTitle: "Import"
         case .importLead:
-            "Erstellt einen Snapshot einer Website aus einer Datei, die ein anderes Programm gesichert hat: WARC, WACZ, HAR, ZIM, MHTML, eine gesicherte Seite, oder ein Ordner in einer ZIP- oder TAR-Datei."
+            "Erstellt einen Snapshot einer Website aus einer Datei, die ein anderes Programm gesichert hat: WARC, WACZ, HAR, ZIM, MHTML, eine gespeicherte Seite oder ein Ordner in einer ZIP- oder TAR-Datei."
         case .importFile: "Datei"
         case .importSite: "Website"
         case .importSiteHint:
@@ -369,7 +369,7 @@ extension Sentence {
         case .formTags: "Schlagwörter"
         case .formTagsHint: "Durch Kommas getrennt, zum Beispiel: Arbeit, Handbücher"
         case .formNote: "Notiz"
-        case .formNoteHint: "Eine Notiz für Sie selbst, die auf der Startseite steht."
+        case .formNoteHint: "Ihre Notiz; sie erscheint in der Übersicht."
         case .homeEmpty: "Es sind noch keine Websites gespeichert."
         case .homeNewSite: "Neue Website"
         case .homeInTerminal:
@@ -390,7 +390,7 @@ extension Sentence {
         case .noChanges: "Keine Änderungen"
         case .addedCount: "%1 hinzugefügt"
         case .changedCount: "%1 geändert"
-        case .goneCount: "%1 entfallen"
+        case .goneCount: "%1 entfernt"
         case .movedCount: "%1 verschoben"
         case .confirmedAt: "Bei der Prüfung unverändert: "
         case .advanced: "Erweitert"
@@ -486,8 +486,8 @@ extension Sentence {
         case .screenshots: "Bildschirmfotos"
         case .liveBadge: "Aktiv"
         case .overlayOn: "Später abgerufene Dateien, ergänzt zu Snapshot %1"
-        case .unfinished: "Unfertig"
-        case .rejected: "Abgelehnt"
+        case .unfinished: "Nicht abgeschlossen"
+        case .rejected: "Verworfen"
         case .snapshotNumber: "Snapshot %1"
         case .failedCount: "%1 fehlgeschlagen"
         case .complete: "Vollständig"
@@ -532,7 +532,8 @@ extension Sentence {
         case .storageLead: "Der Speicher belegt %1:"
         case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
         case .storageIndex: "%1 für den Suchindex"
-        case .storageRest: "%1 für frühere Snapshots, das Verzeichnis des Gespeicherten und ungenutzten Platz"
+        case .storageRest:
+            "%1 für frühere Snapshots, das Inhaltsverzeichnis (die Datenbank) und ungenutzten Platz"
         case .storageShared:
             "Websites teilen sich Dateien, die bei jeder mitgezählt sind. Die Größen unten ergeben zusammen mehr als der Speicher."
         case .storageMap: "Größe der Websites in ihrem aktuellen Stand"
@@ -564,12 +565,12 @@ extension Sentence {
         case .differsInScheme: "das Schema, http oder https"
         case .differsInSlash: "der Schrägstrich am Ende"
         case .differsInCacheBusters: "Parameter, die Zwischenspeicher umgehen"
-        case .differsInQuery: "die Abfrage"
+        case .differsInQuery: "die URL-Parameter (nach „?“)"
         case .differsInSearch: "die Abfrage, die nur Skripte der Seite lesen"
         case .orInTerminal: "Oder in einem Terminal:"
         case .beforeYouRun: "Bevor Sie diesen Befehl ausführen, "
         case .requestOnce: "rufen Sie die URL einmal auf"
-        case .toRecordMiss: ", um die Anfrage zu vermerken."
+        case .toRecordMiss: ", damit die Anfrage vermerkt wird."
         case .openOrigin: "Im Web öffnen"
         case .status: "Status"
         case .statusOfRedirect: "%1 (Weiterleitung)"
@@ -620,7 +621,7 @@ extension Sentence {
         case .linkedBy: "Verlinkt von "
         case .andOneOther: " und %1 weiteren URL"
         case .andManyOthers: " und %1 weiteren URLs"
-        case .checkedFromStart: "Geprüft: %1, den Links der Startseite folgend."
+        case .checkedFromStart: "Geprüft: %1, die von der Startseite aus erreichbar sind."
         case .nothingMissing: "Alles, was die Seiten brauchen, ist gespeichert."
         case .nothingMissingSoFar: "Bisher fehlt nichts."
         case .serverUnavailable:
@@ -644,7 +645,7 @@ extension Sentence {
         case .noDifference: "Keine Unterschiede zwischen den Snapshots %2 und %1."
         case .added: "Hinzugefügt"
         case .changed: "Geändert"
-        case .gone: "Entfallen"
+        case .gone: "Entfernt"
         case .moved: "Verschoben"
         case .movedTo: "ist jetzt unter"
         case .allOf: "Alle %1 anzeigen"
@@ -709,12 +710,12 @@ extension Sentence {
         case .unindexedEnd: "."
 
         // The bar on mirrored pages
-        case .barTitle: "Leiste auf gespiegelten Seiten"
+        case .barTitle: "Infoleiste"
         case .barLead:
             "Fügt unten auf jeder gespiegelten Seite eine Leiste hinzu: das Alter der Kopie, andere Snapshots, Links zur Seite im Web und zu diesem Portal und ein Suchfeld. Seiten können die Leiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
-        case .barIsOn: "Die Leiste wird gezeigt"
+        case .barIsOn: "Die Leiste ist eingeblendet"
         case .barIsOff: "Die Leiste ist ausgeblendet"
-        case .doShowBar: "Leiste zeigen"
+        case .doShowBar: "Leiste einblenden"
         case .doHideBar: "Leiste ausblenden"
         case .barName: "Larder: über diese Kopie"
         case .barHide: "Die Leiste bis zur nächsten Seite ausblenden"
@@ -725,7 +726,7 @@ extension Sentence {
         case .barTurnOffHint: "Die Leiste auf allen Seiten ausschalten"
         case .barLivePage: "Im Web"
         case .barHowToGetBack:
-            "Gespiegelte Seiten haben jetzt keine Leiste. Zum Einschalten diese Seite öffnen: „Leiste auf gespiegelten Seiten“ am Ende der Startseite."
+            "Gespiegelte Seiten haben jetzt keine Leiste. Zum Einschalten diese Seite öffnen: „Infoleiste“ am Ende der Startseite."
         case .barBackToPage: "Zurück zur Seite"
         case .barEarlier: "Ältere Kopie"
         case .barLater: "Neuere Kopie"
