@@ -4,6 +4,7 @@ internal import Web
 /// The page of the updates that apps get from this server: a table for each channel. It changes nothing; the command does.
 struct ChannelsPage: PortalPage {
     private let channels: [ChannelReport]
+    private let figures: UpdateFigures?
     let title = "Updates"
     var heading: Sentence? { .channelsTitle }
     let section = PortalSection.channels
@@ -12,10 +13,20 @@ struct ChannelsPage: PortalPage {
     /// The number of updates of a channel that are shown. The JSON has all.
     private static let maxShownUpdates = 20
 
-    init(_ channels: [ChannelReport]) { self.channels = channels }
+    /// - Parameter figures: the counts of the update server since it started; nil if this server has none.
+    init(_ channels: [ChannelReport], _ figures: UpdateFigures?) {
+        (self.channels, self.figures) = (channels, figures)
+    }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: channels.isEmpty ? .noChannels : .channelsLead)
+        if let figures, figures.fileBytes > 0 {
+            html.element(
+                "p",
+                say: Phrase(
+                    .updateSavings, context.language.bytes(figures.fileBytes),
+                    context.language.bytes(figures.savedBytes)))
+        }
         for (number, channel) in channels.prefix(PortalLimits.maxListItems).enumerated() {
             html.element("h2", ["id": "channel-\(number)"]) {
                 $0.isolatedText(Wording.cut("\(channel.app) · \(channel.channel)", to: 120))
@@ -98,5 +109,10 @@ struct ChannelsPage: PortalPage {
         return notes
     }
 
-    func members(_ context: PortalContext) -> JSONMembers { ["channels": channels] }
+    func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "channels": channels, "requestedBytes": figures?.fileBytes ?? 0,
+            "savedBytes": figures?.savedBytes ?? 0,
+        ]
+    }
 }

@@ -222,7 +222,8 @@ package struct Portal {
                 now: now())
         case PortalLinks.channels:
             guard !hidesPrivate(from: visitor) else { return nil }
-            return ChannelsPage(try cache.channels(reader, at: HTTPDate(secondsSinceEpoch: now())))
+            return ChannelsPage(
+                try cache.channels(reader, at: HTTPDate(secondsSinceEpoch: now())), serverMetrics?.updates?())
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:

@@ -691,6 +691,7 @@ extension Sentence {
         case .channelsTitle: "更新"
         case .channelsLead: "应用从此服务器获得的更新，以及设备的反馈。如需更改，请参阅：`larder help publish`"
         case .noChannels: "尚无应用从此服务器获得更新。如需发布版本，请参阅：`larder help publish`"
+        case .updateSavings: "自此服务器启动以来，设备请求的文件共 %1；其中 %2 因设备已有旧版本而无需发送。"
         case .updateName: "版本"
         case .updateEmbedded: "应用自带的代码"
         case .updateShare: "设备比例"

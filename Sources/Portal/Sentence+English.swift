@@ -731,6 +731,8 @@ extension Sentence {
             "The updates that apps get from this server, and what devices report about them. To change them, see: `larder help publish`"
         case .noChannels:
             "No app gets updates from this server yet. To publish a release, see: `larder help publish`"
+        case .updateSavings:
+            "Since this server started, devices requested files of %1. Of that, it did not have to send %2, because they had earlier versions."
         case .updateName: "Release"
         case .updateEmbedded: "The code that the app was built with"
         case .updateShare: "Share of devices"

@@ -755,6 +755,8 @@ extension Sentence {
             "Die Updates, die Apps von diesem Server erhalten, und was Geräte darüber melden. Um sie zu ändern, siehe: `larder help publish`"
         case .noChannels:
             "Noch erhält keine App Updates von diesem Server. Um eine Version zu veröffentlichen, siehe: `larder help publish`"
+        case .updateSavings:
+            "Seit dem Start dieses Servers haben Geräte Dateien mit %1 angefordert. Davon mussten %2 nicht gesendet werden, weil sie frühere Fassungen hatten."
         case .updateName: "Version"
         case .updateEmbedded: "Der Code, mit dem die App gebaut wurde"
         case .updateShare: "Anteil der Geräte"

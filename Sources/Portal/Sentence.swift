@@ -207,7 +207,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         openInLive
 
     // Updates of apps
-    case channelsTitle, channelsLead, noChannels, updateName, updateEmbedded, updateShare, updatePlatform,
+    case channelsTitle, channelsLead, noChannels, updateSavings, updateName, updateEmbedded, updateShare,
+        updatePlatform,
         updatePublished, updateInstalled, updateForAll, updateForSome, updateHalted,
         updateHaltedByFailures, updateReplaced, updateNext, updateAllowed, updateHaltsAt
 

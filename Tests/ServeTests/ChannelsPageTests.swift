@@ -53,6 +53,17 @@ import Web
         #expect(try shelf.get("/-/channels", in: .german).body.contains("Für einen Teil der Geräte"))
     }
 
+    @Test func `the page says how many bytes of requested files did not have to be sent`() throws {
+        try publish { channel, now in channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now) }
+        var figures = UpdateFigures()
+        #expect(try !shelf.get("/-/channels", updates: figures).body.contains("Since this server started"))
+        (figures.fileBytes, figures.savedBytes) = (12_000_000, 11_500_000)
+        let page = try shelf.get("/-/channels", updates: figures).body
+        #expect(page.contains("requested files of 12.0 MB. Of that, it did not have to send 11.5 MB"))
+        let json = try shelf.get("/-/channels?format=json", updates: figures).json()
+        #expect(json["requestedBytes"]?.int == 12_000_000 && json["savedBytes"]?.int == 11_500_000)
+    }
+
     /// The metrics are read every few seconds, and the state of a channel may have megabytes.
     @Test func `a channel is parsed again only after it has changed, and its counts are current`() throws {
         let reports = ChannelReports(shelf.folder)

@@ -96,9 +96,16 @@ struct PortalShelf {
 
     func get(
         _ target: String, accept: String? = nil, verdicts: ScriptsPage.VerdictLookup? = nil,
-        in language: PortalLanguage = .english, fetchSite: String? = nil
+        in language: PortalLanguage = .english, fetchSite: String? = nil,
+        updates: UpdateFigures? = nil
     ) throws -> Page {
-        let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })
+        let metrics = updates.map { updates in
+            ServerMetrics(
+                totals: ServingTotals(), memoryByteCount: { 0 }, generation: { 0 }, isReadable: { true },
+                rejectedCount: { 0 }, updates: { updates })
+        }
+        let portal = Portal(
+            layout: OriginLayout(port: 8080), verdicts: verdicts, serverMetrics: metrics, now: { Self.now })
         var visitor = PortalVisitor()
         visitor.accept = accept
         visitor.language = language
