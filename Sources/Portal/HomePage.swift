@@ -135,11 +135,9 @@ struct HomePage: PortalPage {
                         }
                     }
                 }
-                html.element("li", ["class": "any"]) { $0.link(PortalLinks.random, say: .randomPage) }
             }
-        } else {
-            html.element("p") { $0.link(PortalLinks.random, say: .randomPage) }
         }
+        html.element("p") { $0.link(PortalLinks.random, say: .randomPage) }
     }
 
     /// Writes the form that filters and sorts the sites, once there are enough of them.

@@ -248,7 +248,7 @@ package enum PortalStyle {
         @media (max-width: 40rem) {
           main { padding-top: 1.1rem; }
           .adder > summary { top: .8rem; }
-          .recent li:nth-child(n + 4):not(.any) { display: none; }
+          .recent li:nth-child(n + 4) { display: none; }
           .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
