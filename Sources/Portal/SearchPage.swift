@@ -282,8 +282,10 @@ struct SearchPage: PortalPage {
         }
         if let report, !report.hits.isEmpty {
             let count = report.hits.count
-            return report.isRelaxed
-                ? say(.someWordsOnly, count) : say(report.hasMore ? .topResults : .allResults, count)
+            if report.isRelaxed { return say(.someWordsOnly, count) }
+            let summary = say(report.hasMore ? .topResults : .allResults, count)
+            guard let completeCount = report.completeHitCount, completeCount > 0 else { return summary }
+            return summary + " " + say(.completeResultsFirst, completeCount)
         }
         switch (entries.isEmpty, next == nil) {
         case (true, true): return (isContinued ? Sentence.noMoreResults : .noResults).text(in: language)

@@ -642,6 +642,7 @@ extension Sentence {
         case .lastResults: "最后 %1。"
         case .resultsSoFar: "目前找到 %1。"
         case .someWordsOnly: "没有网页包含全部搜索词。以下 %1只包含其中一部分。"
+        case .completeResultsFirst: "%1包含全部搜索词，排在最前；其余只包含一部分。"
         case .noResults: "没有结果。"
         case .noMoreResults: "没有更多结果。"
         case .noResultsSoFar: "目前没有结果。"

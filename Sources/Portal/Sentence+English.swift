@@ -678,6 +678,7 @@ extension Sentence {
         case .lastResults: "Last %1."
         case .resultsSoFar: "%1 so far."
         case .someWordsOnly: "No page contains all of these words. %1 with some of them."
+        case .completeResultsFirst: "First, %1 with all of these words; the others have only some of them."
         case .noResults: "No results."
         case .noMoreResults: "No more results."
         case .noResultsSoFar: "No results so far."

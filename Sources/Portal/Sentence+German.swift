@@ -699,6 +699,7 @@ extension Sentence {
         case .lastResults: "Die letzten %1."
         case .resultsSoFar: "Bisher %1."
         case .someWordsOnly: "Keine Seite enthält alle diese Wörter. %1 mit einigen davon."
+        case .completeResultsFirst: "Zuerst %1 mit allen Wörtern; die übrigen enthalten nur einige davon."
         case .noResults: "Keine Ergebnisse."
         case .noMoreResults: "Keine weiteren Ergebnisse."
         case .noResultsSoFar: "Bisher keine Ergebnisse."

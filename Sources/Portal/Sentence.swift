@@ -189,8 +189,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Search
     case searchFor, searchLabel, searchLabelSite, searchAll, results, oneResult, manyResults, moreResults,
         slashOn, slashOff,
-        allResults, topResults, lastResults, resultsSoFar, someWordsOnly, noResults, noMoreResults,
-        noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
+        allResults, topResults, lastResults, resultsSoFar, someWordsOnly, completeResultsFirst,
+        noResults, noMoreResults, noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
 
     // The bar on mirrored pages
     case barTitle, barLead, barIsOn, barIsOff, doShowBar, doHideBar, barName, barHide, barLatest,
