@@ -240,6 +240,7 @@ package struct CrawlPlan: Sendable {
             productToken: productToken, failedRobotsOrigins: failedRobotsOrigins, hasSession: hasSession,
             followsLinks: followsLinks, requestsLinks: supplied == nil,
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
+            branches: sitePlan.leftOut?.branches ?? [:],
             rendering: rendering.map {
                 RenderScheduler(
                     mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered,

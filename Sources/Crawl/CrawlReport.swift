@@ -39,6 +39,8 @@ public struct CrawlReport: Sendable, Equatable {
     var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
+    /// The branches of repositories whose files were fetched, if others were left out (`RepositoryBranches`).
+    var branches: [String: [String]] = [:]
     /// The number of pages.
     public package(set) var pages = 0
     /// The number of assets.
@@ -318,6 +320,7 @@ extension CrawlReport {
         lostSessions = frontier.lostSessions
         sideNames = frontier.sideNames
         views = frontier.views
+        branches = frontier.branches
         failedRobotsOrigins = frontier.failedRobotsOrigins
         for entry in frontier.entries {
             let number = entry.number

@@ -9,7 +9,8 @@ internal import Web
 /// view, and its other pages are left out. Otherwise it is content, and its pages are fetched in growing portions.
 /// A page is compared only with pages of its kind (`?action=view`, `?action=list`): that a list contains the titles of its
 /// pages does not make these views of it. Groups with few parameters are sampled first. If each parameter of a group
-/// makes a view by itself, the group is left out without samples.
+/// makes a view by itself, the group is left out without samples. Pages whose query says what they show are not compared
+/// (`RepositoryPage`).
 struct QueryViews: Sendable {
     /// The decision about a new page.
     enum Decision: Sendable, Equatable {
@@ -450,6 +451,7 @@ struct QueryViews: Sendable {
     /// Whether a new entry leads to content: no entry before `first` has its path, or its group is content.
     func isContent(_ url: WebURL, isWaiting: Bool, since first: UInt32) -> Bool {
         guard let query = url.query, let index = indices[Self.name(ofPath: url)] else { return !isWaiting }
+        if RepositoryPage(url)?.isContent ?? false { return !isWaiting }
         if paths[index].groups[Self.key(Self.names(query))]?.standing == .content { return true }
         return !isWaiting && paths[index].first >= first
     }
@@ -485,7 +487,7 @@ struct QueryViews: Sendable {
     static func contain(_ url: WebURL, _ views: [String: [String]]) -> Bool {
         guard !views.isEmpty, let query = url.query else { return false }
         let names = names(query)
-        guard !names.isEmpty else { return false }
+        guard !names.isEmpty, !(RepositoryPage(url)?.isContent ?? false) else { return false }
         let path = name(ofPath: url)
         func samples(_ key: String) -> [String]? { views[path + "?" + key] ?? views[url.origin + "?" + key] }
         if let samples = samples(key(names)) ?? views[more] { return !samples.contains(url.href) }

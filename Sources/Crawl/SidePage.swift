@@ -12,7 +12,8 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// Forms: to edit, to create, to log in and to register.
     case form
 
-    /// Recognises a page by the parameters of its query, or by the names that MediaWiki gives to its own pages.
+    /// Recognises a page by the parameters of its query, or by the names that MediaWiki gives to its own pages, or as a second
+    /// URL of a page of gitweb.
     ///
     /// These names mean nothing else in practice, so that the URL is enough.
     package init?(_ url: WebURL) {
@@ -20,6 +21,8 @@ package enum SidePage: String, Sendable, CaseIterable {
             self = side
         } else if let side = Self.matchSpecialPage(url) {
             self = side
+        } else if RepositoryPage(url)?.kind == .copy {
+            self = .history
         } else {
             return nil
         }

@@ -285,6 +285,8 @@ package struct LeftOut: Sendable, Equatable {
     var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
+    /// The branches of repositories whose files were fetched, if others were left out (`RepositoryBranches`).
+    var branches: [String: [String]] = [:]
     /// Why no page was requested from an origin whose robots.txt could not be read, by origin.
     var unknownRobots: [String: String] = [:]
     /// URLs that were requested and could not be loaded, for which no limit is responsible. Assets are only listed if the limit
@@ -304,11 +306,14 @@ package struct LeftOut: Sendable, Equatable {
         for trap in report.traps { traps[trap.pattern] = trap.description }
         sideNames = report.sideNames
         views = report.views
+        branches = report.branches
         for skipped in report.skipped where unknownRobots.count < Self.maxOrigins {
             guard case .robotsUnknown = skipped.cause else { continue }
             unknownRobots[skipped.address.origin] = skipped.reason
         }
-        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty || !unknownRobots.isEmpty
+        guard
+            limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty || !branches.isEmpty
+                || !unknownRobots.isEmpty
         else { return nil }
         failed = Set(report.missing.filter { !$0.isBroken && (!$0.isAsset || limitsAssets) }.map(\.url))
         if failed.count > Self.maxFailures {
@@ -327,6 +332,9 @@ package struct LeftOut: Sendable, Equatable {
         }
         for view in json["views"]?.members ?? [] {
             views[view.key] = view.value.array?.compactMap(\.string) ?? []
+        }
+        for repository in json["branches"]?.members ?? [] {
+            branches[repository.key] = repository.value.array?.compactMap(\.string) ?? []
         }
         for origin in json["robots"]?.members ?? [] { unknownRobots[origin.key] = origin.value.string }
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
@@ -350,6 +358,7 @@ package struct LeftOut: Sendable, Equatable {
             return SkipReason.sidePage(side).name
         }
         guard !failed.contains(page.href) else { return nil }
+        if RepositoryBranches.leftOut(page, branches) { return SkipReason.sidePage(.history).name }
         return isView(page) ? SkipReason.view.name : unknownRobots[page.origin] ?? limit
     }
 
@@ -413,6 +422,10 @@ extension LeftOut: JSONObject {
                 views.isEmpty
                     ? nil
                     : views.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] }),
+            "branches": IfAny(
+                branches.isEmpty
+                    ? nil
+                    : branches.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] }),
             "robots": IfAny(
                 unknownRobots.isEmpty
                     ? nil

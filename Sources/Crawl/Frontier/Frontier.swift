@@ -373,7 +373,7 @@ extension Frontier {
     var waitsToSettle: Bool {
         core.loaders.hasOpenNames || core.renderScheduler.isOn && core.renderScheduler.isUnsettled
             || core.hasWaitingVariants
-            || waitsForViews
+            || waitsForViews || core.branches.isWaiting
     }
 
     /// Whether pages wait that may only show stored content in another way.
@@ -411,6 +411,9 @@ extension Frontier {
 
     /// The recognised views (`QueryViews`), which show stored content in another way, with the URLs of their fetched pages.
     var views: [String: [String]] { core.views.views(core.urls.href) }
+
+    /// The branches of repositories whose files were fetched, if others were left out (`RepositoryBranches`).
+    var branches: [String: [String]] { core.branches.record }
 
     /// Origins whose robots.txt could not be fetched.
     var failedRobotsOrigins: Set<String> { core.failedRobotsOrigins }

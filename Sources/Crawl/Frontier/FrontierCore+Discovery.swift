@@ -247,7 +247,10 @@ extension FrontierCore {
         if hosts[Int(record.host)].isElsewhere { return send(number) }
         guard record.role == .page, !record.flags.contains(.isStart) else {
             // Fetches robots.txt together with the start URL, since other pages will wait for it.
-            if record.flags.contains(.isStart), record.role == .page { scheduleRobots(of: Int(record.host)) }
+            if record.flags.contains(.isStart), record.role == .page {
+                branches.noteStart(url)
+                scheduleRobots(of: Int(record.host))
+            }
             return enqueue(number)
         }
         switch traps.isQuiet ? .fine : traps.verdict(on: url) {

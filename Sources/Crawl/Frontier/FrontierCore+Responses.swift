@@ -114,6 +114,7 @@ extension FrontierCore {
         }
         if renderScheduler.isIdle || isStopped {
             skipSidePages()
+            decideBranches()
             releaseVariants()
             releaseViews()
         }

@@ -56,6 +56,7 @@ struct FrontierCore: Sendable {
     var scope: Scope
     var traps = Traps()
     var views: QueryViews
+    var branches: RepositoryBranches
     let options: Options
     var usage = CrawlLimits.Usage()
     /// The state for sharing a snapshot with other workers; nil without sharing.
@@ -116,6 +117,7 @@ struct FrontierCore: Sendable {
         self.options = options
         renderScheduler = options.rendering
         views = QueryViews(known: options.views)
+        branches = RepositoryBranches(known: options.branches)
         sharing = options.isShared ? FrontierSharing() : nil
         order = PageOrder(isOn: options.limits.pages != nil && !options.isShared)
     }
@@ -417,6 +419,7 @@ struct FrontierCore: Sendable {
     mutating func enqueueOrHold(_ number: UInt32) {
         if records[Int(number)].flags.contains(.isSecondary) { return holdUntilRendered(number) }
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
+        if waitsAsFile(number) { return }
         if waitsAsView(number) { return }
         guard sharing == nil, renderScheduler.isOn, isVariant(number) else { return enqueue(number) }
         holdUntilRendered(number)
@@ -435,6 +438,33 @@ struct FrontierCore: Sendable {
             && !record.flags.contains(.isStart) && urls.hasQuery(number)
     }
 
+    /// Lets a file of a repository wait or skips it if its branch may not be worth a request. Returns false for other pages.
+    private mutating func waitsAsFile(_ number: UInt32) -> Bool {
+        guard mayBeView(number) else { return false }
+        let url = url(number)
+        guard let page = RepositoryPage(url), case .file(let branch) = page.kind,
+            scope.leavesOut(.history, at: url)
+        else { return false }
+        switch branches.admit(number, page.repository, branch: branch) {
+        case .fetch: return false
+        case .wait:
+            records[Int(number)].state = .waiting
+            records[Int(number)].flags.insert(.waitsForRendering)
+        case .leaveOut: skip(number, .sidePage(.history))
+        }
+        return true
+    }
+
+    /// Queues the waiting files of the branches that are fetched, and skips the others.
+    mutating func decideBranches() {
+        guard branches.isWaiting else { return }
+        let decided = branches.decide { [records] in records[Int($0)].state == .done }
+        for number in decided.leftOut where records[Int(number)].state == .waiting {
+            skip(number, .sidePage(.history))
+        }
+        for number in decided.fetched { releaseWaiting(number) }
+    }
+
     /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
     /// The page of which it is a view may be discovered after it.
     private mutating func waitsAsView(_ number: UInt32) -> Bool {
@@ -451,10 +481,12 @@ struct FrontierCore: Sendable {
         return true
     }
 
-    /// Whether the site has a page of which this one may be a view. A page that a sitemap lists is not a view.
+    /// Whether the site has a page of which this one may be a view. A page that a sitemap lists is not a view, nor is a file of
+    /// a repository.
     private func hasParent(_ number: UInt32, _ url: WebURL) -> Bool {
         let referrer = records[Int(number)].referrer
         if referrer != EntryRecord.noEntry, records[Int(referrer)].role == .guide { return false }
+        if RepositoryPage(url)?.isContent ?? false { return false }
         func isPage(_ parent: UInt32?) -> Bool {
             guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
             return records[Int(parent)].state != .skipped

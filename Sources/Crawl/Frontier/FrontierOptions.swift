@@ -30,6 +30,8 @@ extension Frontier {
         var isShared = false
         /// The views that an earlier run recognised, with the URLs of their fetched pages (`QueryViews`).
         var views: [String: [String]] = [:]
+        /// The branches of repositories whose files an earlier run fetched (`RepositoryBranches`).
+        var branches: [String: [String]] = [:]
         /// The initial state of rendering: its mode, and the URL patterns known from earlier snapshots.
         var rendering = RenderScheduler()
     }
