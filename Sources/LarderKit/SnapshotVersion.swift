@@ -132,8 +132,7 @@ extension Larder {
                 try await sitesStoring(text).isEmpty
             else {
                 if case .atOrBefore? = version, owners.isEmpty {
-                    throw LarderError(
-                        .input, "\(target) is not stored, so that it has no snapshot of \(word)")
+                    throw Self.notStoredError(target, word)
                 }
                 return whole
             }
@@ -158,12 +157,19 @@ extension Larder {
         let index = SiteName.index(of: target, among: sites.map(\.name), acceptsOrigin: true)
         let owners = try await sitesStoring(target)
         guard let site = index.map({ sites[$0] }) ?? sites.first(where: { owners.contains($0.name) }) else {
-            throw LarderError(.input, "\(target) is not stored, so that it has no snapshot of \(word)")
+            throw Self.notStoredError(target, word)
         }
         guard let version = SnapshotVersion(word, now: SystemClock.secondsSinceEpoch()) else {
             throw SnapshotVersion.notVersionError(word, site)
         }
         return try version.snapshot(of: site, word)
+    }
+
+    private static func notStoredError(_ target: String, _ word: String) -> LarderError {
+        LarderError(
+            .input,
+            "there is no snapshot of \(target) of \(word): it is not stored; prefetch it, or name a stored site"
+        )
     }
 
     /// Whether a text is not the name or host of a site, but a stored URL whose origin has only one site.
