@@ -23,10 +23,12 @@ import Testing
         #expect(end >= Self.now && end < Self.now + 86_400)
         #expect(SnapshotVersion("2026-11-30T11:00:00Z", now: 0) == .atOrBefore(Self.now))
         #expect(SnapshotVersion("latest", now: Self.now) == .live)
+        // A year alone is the number of a snapshot.
+        #expect(SnapshotVersion("2026", now: Self.now) == SnapshotName("2026").map(SnapshotVersion.name))
     }
 
     @Test(arguments: [
-        "", "0", "-1", "x", "2026", "2026-11", "2026-13-40", "29.11.2026", "tomorrow", "Yesterday",
+        "", "0", "-1", "x", "2026-11", "2026-13-40", "29.11.2026", "tomorrow", "Yesterday",
     ])
     func `other words are no version`(word: String) {
         #expect(SnapshotVersion(word, now: Self.now) == nil)
