@@ -125,7 +125,7 @@ public struct SnapshotsReport: Sendable, Equatable {
 
 extension StatusReport.Figures {
     /// The maximum number of pages that are counted, and of assets. Larger sites report this number.
-    private static let maxCountedResponses = 1_000_000
+    private static let maxCountedResponses = 100_000_000
     /// The maximum number of URLs that are visited to count missing ones. For larger sites that number is not known.
     private static let maxVisitedURLs = 20_000
 

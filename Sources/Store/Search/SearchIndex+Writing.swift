@@ -207,7 +207,8 @@ extension SearchIndex {
         var gone: [(sha256: [UInt8], form: String)] = []
         let findBody = try reader.prepare("SELECT 1 FROM body WHERE sha256 = ? AND form = ?")
         var failure: StoreError?
-        try connection.prepare("SELECT sha256, form FROM body").each { row in
+        // In the order of the store's index. Otherwise each look-up would read another page of that index.
+        try connection.prepare("SELECT sha256, form FROM body ORDER BY sha256, form").each { row in
             let (sha256, form) = (row.blob(0), row.text(1))
             do throws(StoreError) {
                 if try findBody.first(.blob(sha256), .text(form), read: { _ in true }) == nil {
