@@ -4,17 +4,18 @@ package import Web
 
 /// Reads the responses and bodies of a store.
 ///
-/// By default, look-ups return what readers see now: the newest response in the live snapshots of all sites and
-/// in the overlays on them, which have the responses that servers and proxies have loaded since. If readers see
-/// several, `StoredResponse.readerOrder` defines which comes first. `asOf` changes this to an older or unpublished
-/// snapshot of one site.
+/// By default, look-ups return what readers see now (`Schema.isVisible`). Of a site, these are the responses of its live
+/// snapshot, of earlier snapshots that were not rejected, and of its overlay, which has the responses that servers and
+/// proxies have loaded since. A site without a live snapshot shows all of its responses. If readers see several responses
+/// to a request, `StoredResponse.readerOrder` defines which comes first. Within `asOf`, the responses of one site as of an
+/// older or unpublished snapshot come before those of other sites.
 ///
 /// A response is *of* a snapshot if it is part of it (`Schema.isPart`). *As of* a snapshot, look-ups return what its
 /// site had when the snapshot was live, which includes responses of earlier snapshots.
 ///
-/// Statements run in transactions of their own. Callers that need several reads of one moment use
-/// `inReadTransaction` or `withFixedVersion`; callers with many small look-ups save lock operations with
-/// `ReadTransactions.beginSharedRead`.
+/// Statements run in transactions of their own. Callers that read several rows of one moment use `withFixedVersion`. If
+/// they also read many bodies, they use `inReadTransaction`, which keeps collections from moving the bodies meanwhile.
+/// Callers with many small look-ups save lock operations with `ReadTransactions.beginSharedRead`.
 ///
 /// A reader has one database connection and belongs to one thread. Each server thread opens its own.
 package final class StoreReader {
@@ -35,12 +36,13 @@ package final class StoreReader {
     private let findInOtherSites: Statement
     /// The snapshot that look-ups are answered as of; nil for what readers see now. See `asOf`.
     private var snapshot: Int64?
-    /// The transactions of the statements, for callers with many small look-ups.
+    /// Begins and ends the read transactions of this reader. Callers with many small look-ups use its `beginSharedRead`.
     package let transactions: ReadTransactions
     /// The bytes of the bodies.
     package let bodies: StoredBodyReader
     /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
     private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
+    /// The cache of `StoreReader+Origins` for one version of the store.
     var originHosts: OriginHosts?
     private let findLinks: Statement
     let findManifests: Statement
@@ -143,16 +145,17 @@ package final class StoreReader {
             """)
         findManifests = connection.prepareLater(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
+        // The digest is compared because the database reuses the ids of deleted bodies.
         findLinks = connection.prepareLater(
             """
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        // PostgreSQL has page checksums of its own.
+        // `link.sum` is the checksum of the lists. PostgreSQL has checksums of its own for its database pages.
         let sum = connection.isPostgreSQL ? "NULL" : "link.sum"
         findLinkLists = connection.prepareLater(
             "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
-        // The first and the last bytes of the link table are enough for `StoredLinkSummary`.
+        // The first and the last bytes of the body's link table (`content.links`) are enough for `StoredLinkSummary`.
         findLinkSummary = connection.prepareLater(
             """
             SELECT pages, assets, guesses, \(sum),
@@ -238,7 +241,7 @@ package final class StoreReader {
         return try Connection(folder.database, access: .readOnly)
     }
 
-    /// Returns the stored response that readers see for the URL, or nil if there is none.
+    /// Returns the stored response that readers see for the URL, or nil if there is none, or if its body was lost.
     ///
     /// If the responses vary, it is the newest one that was sent to a request with these headers, or else the
     /// newest of all; `StoredResponse.matches` distinguishes the two. A response from before the URL began to
@@ -257,7 +260,7 @@ package final class StoreReader {
         try response(for: url.href, request: .errorAnswer, fields: fields)
     }
 
-    /// Returns the first of these responses that exists:
+    /// Returns the first of these responses that exists, or nil if its body was lost:
     ///
     /// 1. the newest response that the site of the snapshot has up to it, unless that is a subordinate import
     ///    (`StoredResponse.isSubordinate`) of an earlier snapshot
@@ -275,8 +278,9 @@ package final class StoreReader {
         return other?.unlessLost
     }
 
-    /// Returns the first row by `StoredResponse.readerOrder`. The order is established here, row by row,
-    /// because sorting in the database costs more than most look-ups.
+    /// Returns the first row by `StoredResponse.readerOrder` that matches the headers, or else the first row
+    /// (`VariantChoice`). The order is established here, row by row, because sorting in the database costs more than most
+    /// look-ups.
     private func firstVisible(
         _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
@@ -304,7 +308,7 @@ package final class StoreReader {
         let match = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
             guard let fields else { return response }
-            // An import never replaces a response from the origin, even if it matches the request better.
+            // A subordinate import never replaces a response that is not one, even if it matches the request better.
             if response.isSubordinate, let newest, !newest.isSubordinate { return nil }
             if response.matches(fields, secrets), !hasVaried || !response.variant.isEmpty { return response }
             hasVaried = hasVaried || !response.variant.isEmpty
@@ -314,9 +318,8 @@ package final class StoreReader {
         return match ?? newest
     }
 
-    /// Whether a response from the origin to the same request, for example at the http URL in place of the https
-    /// one, is preferred to this one. True for a subordinate import, unless look-ups are answered as of its own
-    /// snapshot (`asOf`).
+    /// Whether callers should prefer a response from the origin to this one, even one at a similar URL, such as the http
+    /// URL for an https one. True for a subordinate import, unless look-ups are answered as of its own snapshot (`asOf`).
     package func yieldsToOrigin(_ response: StoredResponse) -> Bool {
         response.isSubordinate && response.snapshot != snapshot
     }
@@ -414,8 +417,9 @@ package final class StoreReader {
         ).first(.text(href)) { _ in true } ?? false
     }
 
-    /// Whether clients may learn that the URL exists: it has a visible response, or it has no hidden one and a
-    /// visible page links to it. Always true if this reader hides nothing.
+    /// Whether clients may learn that the URL exists: it has a public response in any snapshot, or it has no private one
+    /// and a public document links to it. Only a sample of the links is searched (`sampleReferrers`), so that the result
+    /// can be false for a URL to which a public document links. Always true if this reader hides nothing.
     package func canReveal(_ href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return true }
         if try !versions(of: href).isEmpty { return true }
@@ -434,7 +438,7 @@ package final class StoreReader {
         try bodies.content(of: body)
     }
 
-    /// Returns the body's link table in the encoding of Markup.
+    /// Returns the body's link table in the encoding of Markup; empty if it has none.
     package func links(of body: StoredBody) throws(StoreError) -> [UInt8] {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
@@ -450,7 +454,8 @@ package final class StoreReader {
         ).each(.integer(snapshot)) { row in read(StoredResponse(row)) }
     }
 
-    /// Returns the URLs of at most `count` pages that a snapshot has, whether it is published or not.
+    /// Returns the URLs of at most `count` pages that a snapshot has, in no particular order, whether it is published or
+    /// not. Leaves out pages with an error status.
     package func pages(ofSnapshot snapshot: Int64, atMost count: Int) throws(StoreError) -> [String] {
         var pages: [String] = []
         // The role 0 is that of a page.
@@ -510,7 +515,7 @@ package final class StoreReader {
         } catch  where error.reason == .unusable {
             faults.append(error.detail)
         }
-        // With this, bodies in damaged pages can still be read and compared with their digests.
+        // With this, bodies in damaged database pages can still be read and compared with their digests.
         if !faults.isEmpty { connection.readDamagedPages(true) }
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             add(row.text(0), row.text(1), row.integer(2))
@@ -540,8 +545,9 @@ package final class StoreReader {
     /// A number that changes when another connection changes the store.
     package func dataVersion() throws(StoreError) -> Int64 { try transactions.dataVersion() }
 
-    /// Runs `body` while this reader sees one version of the store: everything that `body` reads, and
-    /// `dataVersion()`, is of one moment. SQLite locks its file only once for it. Nested calls join the outer one.
+    /// Runs `body` while this reader sees one version of the store: all rows that `body` reads, and `dataVersion()`, are
+    /// of one moment. SQLite locks its file only once for it. Nested calls join the outer one. This does not take the
+    /// reading lock, so that collections may move bodies meanwhile; see `inReadTransaction`.
     package func withFixedVersion<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError)
         -> Result
     {

@@ -215,13 +215,13 @@ struct VariantChoice {
     private var varyingMatch: Candidate?
     private var plain: Candidate?
     private var varyingMismatch: Candidate?
-    /// Whether a response from an origin was added. If so, imports are ignored.
+    /// Whether a response was added that is not subordinate (`Rank.isSubordinate`). If so, subordinate ones are ignored.
     private var hasSeenOrigin = false
 
     init(_ fields: HTTPFields?, _ secrets: SecretHasher) { (self.fields, self.secrets) = (fields, secrets) }
 
     mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
-        // An import never replaces a response from the origin, even if it matches the request better.
+        // A subordinate response never replaces one that is not subordinate, even if it matches the request better.
         if rank.isSubordinate {
             guard !hasSeenOrigin else { return }
         } else if !hasSeenOrigin {
