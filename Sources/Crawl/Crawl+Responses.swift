@@ -5,8 +5,8 @@ internal import Store
 internal import Web
 
 extension Crawl {
-    /// Processes the result of a request: stores the response, sends it to a scan thread, or reports its
-    /// failure.
+    /// Processes the result of a request: stores the response, sends it to a scan thread, or reports its failure.
+    /// `sendRequest` calls this before it returns if the response needs no network, such as that of an update file.
     func didFetch(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
         notifyFetched(result)
@@ -19,7 +19,9 @@ extension Crawl {
         case .entry: break
         }
         let result = try chooseResponse(for: result)
+        // The stored copy that the request validates; nil for other requests.
         let stored = validating.removeValue(forKey: result.number)
+        // A result without a response has the zone of the public network, and does not show whether the host multiplexes.
         try apply(
             .connected(
                 result.number, from: result.zone,
@@ -50,6 +52,8 @@ extension Crawl {
                     result.number, .fetch(failure), after: result.exchange?.timings.latency,
                     hadBegun: result.exchange?.version != nil))
         }
+        // If the request validated a stored copy, its links are followed, as after a 304. Otherwise the report only says
+        // that a stored response stays.
         if let stored {
             try fallBack(result.number, to: stored.response)
         } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
@@ -57,14 +61,15 @@ extension Crawl {
         }
     }
 
-    /// Requests a page once more without cookies, if pages of this kind may list recently visited pages, which are those that
-    /// the crawl itself has requested (`CookieTraces`). Returns whether it did; this response is then kept until the other
-    /// one arrives.
+    /// Requests a page once more without cookies, if the page may contain a list of recently viewed pages: with cookies,
+    /// that list has the crawl's own requests (`CookieTraces`). Returns whether it did. The first response then waits in
+    /// `responsesWithCookies` for the second one.
     private func startCookieComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
         -> Bool
     {
         let (number, url) = (result.number, frontier.url(result.number))
-        // An immediate second request would violate the `Crawl-delay` of robots.txt.
+        // A request without cookies is possible only if servers set all of them during this run. An immediate second
+        // request would violate the `Crawl-delay` of robots.txt.
         guard plan.hasOnlyOwnCookies, frontier.crawlDelay == nil else { return false }
         if response.fields.contains("Set-Cookie") { cookieTraces.noteCookie(of: url) }
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
@@ -94,8 +99,12 @@ extension Crawl {
         return true
     }
 
-    /// Chooses between the two responses of a page that was requested with and without cookies. Returns the
-    /// same result for other requests.
+    /// Chooses between the two responses of a page that was requested with cookies and then, as `result`, without them.
+    /// Returns `result` for other requests.
+    ///
+    /// If the second response has another status than 200, or a body cannot be read, the first response is used, and pages
+    /// of this kind are always requested with cookies from now on. If the second request failed without a response, the
+    /// first response is used, too, but the kind stays undecided.
     private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
         guard let withCookies = responsesWithCookies.removeValue(forKey: result.number) else { return result }
         guard let with = Self.contentPrint(of: withCookies), let without = Self.contentPrint(of: result)
@@ -109,7 +118,8 @@ extension Crawl {
         return isTrace ? result : withCookies
     }
 
-    /// The fingerprint of the text of a page; nil unless the status is 200.
+    /// The fingerprint of the text of a page. Nil if the status is not 200 or the body cannot be read, so that the responses
+    /// are not compared.
     private static func contentPrint(of result: FetchResult) -> ContentPrint? {
         guard case .response(let response) = result.outcome, response.status == 200 else { return nil }
         let bytes = try? response.body.beginning(ContentPrint.maxTextBytes)
@@ -122,10 +132,12 @@ extension Crawl {
         if case .response(let response) = result.outcome { response.body.discard() }
     }
 
-    /// Sends a further request for a partial body that this result does not complete. Returns whether it did.
+    /// Sends a further request at once if the response to a resumed request did not supply the rest of the body. Returns
+    /// whether it did.
     ///
-    /// Resumes again if the server sent a shorter range than requested, as RFC 9110 14.2 allows. Starts over if it sent a
-    /// 304, which a request without `If-None-Match` and `If-Modified-Since` does not allow.
+    /// Resumes again if the server sent a shorter range than requested, as RFC 9110 14.2 allows, and at least
+    /// `minPartBytes` of it. Starts over without the part if it sent a 304, although the request had neither
+    /// `If-None-Match` nor `If-Modified-Since`.
     private func continuePartial(_ result: FetchResult, _ stored: CacheLookup.StoredCopy?) throws(CrawlError)
         -> Bool
     {
@@ -150,8 +162,8 @@ extension Crawl {
     /// so that a crawl gives up on a server that sends a few bytes at a time.
     private static let minPartBytes = 16 * 1024
 
-    /// Keeps the stored response of an earlier snapshot for a URL that failed, and follows its links. Does
-    /// nothing for a URL that succeeded, is gone (404, 410), or will be retried.
+    /// Follows the links of the stored response for a URL that failed, and notes in `keptFromBefore` that this response
+    /// stays in its earlier snapshot. Does nothing for a URL that succeeded, is gone (404, 410), or will be retried.
     func fallBack(_ number: UInt32, to stored: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
@@ -194,6 +206,7 @@ extension Crawl {
             return try sendRequest(
                 result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
         }
+        // After a 304 there is no new body to compare with it.
         storedBefore[result.number] = nil
         // The links are those of the stored body, so its zone limits them as well.
         let zone = min(stored.flags.zone, frontier.zone(of: result.number))
@@ -230,11 +243,13 @@ extension Crawl {
         if let challenge = try takeChallenge(from: response) {
             return try apply(.failed(number, .challenged(challenge), after: latency))
         }
+        // The body of an application is scanned below. Of other bodies, only a copy for scripts remains.
         let isApplication = try isSinglePageApplication(response, number)
         let errorBody = try isApplication ? nil : errorBody(of: response, number)
         if !isApplication { response.body.discard() }
         let url = frontier.url(number)
         let stored = storedBefore.removeValue(forKey: number)
+        // Scan threads judge bodies. Here, a redirect, 404 or 410 is judged by its status and header fields.
         let isGone = Failure.status(response.status).isGone
         let redirect = Redirect(response.status, response.fields, from: url)
         if isGone || redirect != nil,
@@ -246,6 +261,7 @@ extension Crawl {
             return
         }
         if isApplication {
+            // `scan` takes it from there.
             storedBefore[number] = stored
             rendering?.unknownPaths.insert(number)
             try apply(.succeeded(number, after: latency))
@@ -293,7 +309,7 @@ extension Crawl {
         return !NotFoundWords.areSaid(in: table.title ?? "") && !NotFoundWords.areSaid(in: text)
     }
 
-    /// The body of an error response that a script of a rendered page reads; nil for other responses.
+    /// The body of an error response, if a script of a rendered page can read it (`storeErrorAnswer`); else nil.
     private func errorBody(of response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> [UInt8]? {
         guard rendering?.readByScripts.contains(number) == true,
             Failure.status(response.status).isAnswerForScripts,
@@ -304,7 +320,7 @@ extension Crawl {
         }
     }
 
-    /// Stores an error response, which scripts get offline as well.
+    /// Stores an error response that the script of a page can read, so that the script gets the same error offline.
     private func storeErrorAnswer(_ body: [UInt8], _ head: NewResponse) throws(CrawlError) {
         guard let number = head.number, plan.rules.storageBan(for: frontier.url(number), nil) == nil else {
             return
@@ -344,7 +360,7 @@ extension Crawl {
         return challenge
     }
 
-    /// Queues a body for a scan thread. `result` is the request that loaded it; nil for a stored body.
+    /// Queues a body for a scan thread. `result` is the result of the request that loaded it; nil for a stored body.
     func scan(
         _ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil
     ) throws(CrawlError) {
@@ -360,6 +376,7 @@ extension Crawl {
             job.flags.formUnion(ResponseFlags(result))
             job.sentFields = result.sentFields
         }
+        // The response varies by the fields that the script set. The browser sets `Origin` itself.
         if result != nil, let said = scriptFields[number] {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
@@ -369,6 +386,7 @@ extension Crawl {
         job.wantsPieces = role == .page && frontier.wantsPieces
         job.hasKnownQueries = job.wantsPieces && frontier.hasKnownQueries(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
+        // Redirects to this page wait until the scan shows whether it is a login page.
         if frontier.needsSession(number) {
             job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayReplacePage
             try apply(.scanning(number))
@@ -401,14 +419,15 @@ extension Crawl {
         prepareRendering()
         if let kept = result.keptResponse { try fallBack(result.number, to: kept) }
         try restore(result.restored)
-        // `restore` may scan the stored response for its links. The result of that scan must not restore it again.
+        // The response of this entry was rejected while it was being scanned, so that the stored one is restored only now. The
+        // stored one may then be scanned for its links (`isReused`); the result of that scan must not restore it again.
         if rejectedReasons[result.number] != nil, result.refusal == nil, !result.isReused {
             try restore(result.number, frontier.url(result.number), isEnding: false)
         }
     }
 
-    /// Whether the store has a response for a URL at which this run may have received a login page instead. False if a
-    /// login page there would not mean a lost session (`Frontier.needsSession`).
+    /// Whether the store has a response for a URL that may now be a login page or redirect to one. Always false for a URL at
+    /// which a login page would not mean a lost session (`Frontier.needsSession`).
     private func hasStoredPage(behindLoginAt number: UInt32) throws(CrawlError) -> Bool {
         guard frontier.needsSession(number), let cacheLookup else { return false }
         return try storing { () throws(StoreError) in
@@ -437,6 +456,7 @@ extension Crawl {
 }
 
 extension FetchedBody {
+    /// The bytes of the body, or the path of the file that contains them.
     var content: BodyContent {
         switch self {
         case .bytes(let bytes): .bytes(bytes)
@@ -444,6 +464,7 @@ extension FetchedBody {
         }
     }
 
+    /// Returns the first `byteCount` bytes of the body, or all bytes of a shorter one.
     func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])

@@ -6,18 +6,18 @@ package import Web
 /// The result of a crawl.
 ///
 /// The driver (`Crawl`) adds each finished request while the crawl runs (`add(_:)`), and the URLs of the frontier once, at
-/// the end (`complete(from:_:)`). Each URL is then stored (`pages`, `assets`, `redirects`), requested without success
-/// (`missing`), not requested (`skipped`) or a wrong guess. Not counted are sitemaps, URLs of other workers, login pages
-/// that another URL redirects to, URLs that an update does not supply, and URLs that were left when the run was
-/// interrupted.
+/// the end (`complete(from:_:)`). Each URL is then stored (`pages`, `assets`, `redirects`), without a usable response
+/// (`missing`), left out (`skipped`) or a wrong guess. These URLs are not counted: loaded sitemaps, URLs of other workers,
+/// login pages that another URL redirects to, URLs to which only responses of an update file link
+/// (`SkipReason.notSupplied`), and URLs that an interrupted run did not reach.
 public struct CrawlReport: Sendable, Equatable {
     /// The name of the site.
     public package(set) var site: String
     /// The number of the snapshot.
     public package(set) var snapshot: Int64
-    /// Whether it continued an interrupted run.
+    /// Whether the run continued an interrupted one.
     public package(set) var isContinued: Bool
-    /// Whether it was interrupted.
+    /// Whether the run was interrupted.
     public package(set) var isInterrupted = false
     /// Whether the new snapshot has the same content as the live one. The live one then stays, and `snapshot` is its number.
     public package(set) var isUnchanged = false
@@ -25,17 +25,19 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var isPublished = false
     /// Whether the snapshot is complete, but was rejected.
     public package(set) var isRejected = false
-    /// Whether it was rejected because it has too few pages.
+    /// Whether the snapshot was rejected because it has too few pages.
     public package(set) var hasShrunk = false
-    /// The login page or captive portal for which it was rejected.
+    /// The login page or captive portal because of which the snapshot was rejected.
     package var interceptionPage: InterceptionPage?
     /// The URL of a start page that has a field for a password, if the run was not logged in.
     package var passwordPage: String?
-    /// Changes that were rejected, for the replacement check of the next run.
+    /// The doubts that `ReplacementCheck` left open, as text: changes that were rejected. The check of the next run begins
+    /// with them.
     package var doubts: [String] = []
     /// Hosts whose login session ended during the run, so that no more was requested from them.
     public package(set) var lostSessions: [LostSession] = []
-    /// The last path segments of side pages that were left out, each with the kind of side page that it identifies.
+    /// The names in URLs by which side pages that were left out were recognised, such as `/commit/`, with the kind of
+    /// each.
     var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
@@ -47,7 +49,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var assets = 0
     /// The number of redirects.
     public package(set) var redirects = 0
-    /// The number of texts in scripts that looked like links, but were none.
+    /// The number of guesses that could not be loaded: for example, texts in scripts that looked like links, and recorded
+    /// misses with a final response such as 404.
     public package(set) var wrongGuesses = 0
     /// The number of requests.
     public package(set) var requests = 0
@@ -75,13 +78,16 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var elapsed: Duration = .zero
     /// The results of rendering pages.
     public package(set) var rendering = RenderReport()
-    /// URLs that were requested and could not be loaded.
+    /// URLs without a usable response. Among them are the recorded misses that got no final response
+    /// (`Missing.isRecordedMiss`).
     public package(set) var missing: [Missing] = []
-    /// The URLs of recorded misses that no server answered.
+    /// The URLs of recorded misses (`CrawlPlan.RecordedMiss`) that got no final response (`Failure.isFinalResponse`). They
+    /// stay recorded for the next run.
     package var unansweredMisses: Set<String> = []
-    /// Origins whose robots.txt could not be loaded. The next site of the same run does not wait for them.
+    /// Origins whose robots.txt could not be loaded. If one command updates several sites, the next ones do not wait long
+    /// for them.
     package var failedRobotsOrigins: Set<String> = []
-    /// URLs that were linked and not requested.
+    /// URLs that a rule, a limit or a directive left out. Most of them were not requested.
     public package(set) var skipped: [Skipped] = []
     /// Hosts of other sites that have no address. Their URLs are broken on the live site.
     package var unknownHosts: Set<String> = []
@@ -135,10 +141,9 @@ public struct CrawlReport: Sendable, Equatable {
         public let login: String
     }
 
-    /// Stored responses that stay in place because the new ones look like those of a captive portal or a
-    /// broken server.
+    /// The stored responses that stay in place because their new responses were rejected for one reason.
     public struct KeptStored: Sendable, Equatable {
-        /// Why the new responses were rejected: `identical`, `empty`, `gone`.
+        /// Why the new responses were rejected, such as `identical`, `empty` or `gone` (`ReplacementCheck.Reason`).
         public let reason: String
         /// The number of these responses.
         public let count: Int
@@ -181,7 +186,7 @@ public struct CrawlReport: Sendable, Equatable {
         public let host: String
         /// The service that sends the challenges, such as `Cloudflare`; empty if it is not known.
         public let service: String
-        /// The number of URLs that could not be loaded.
+        /// The number of its URLs that could not be loaded because of the challenges.
         public let count: Int
     }
 
@@ -196,7 +201,8 @@ public struct CrawlReport: Sendable, Equatable {
             .sorted { $0.host < $1.host }
     }
 
-    /// A URL that was requested and could not be loaded.
+    /// A URL without a usable response: its request failed or was not sent, the response is an error or says "not found", or
+    /// the response was rejected in favour of the stored one.
     public struct Missing: Sendable, Equatable {
         /// The URL. `url` is its text.
         package let address: WebURL
@@ -209,7 +215,8 @@ public struct CrawlReport: Sendable, Equatable {
         public let isAsset: Bool
         /// Whether an earlier snapshot has a response, which is still served.
         public let isKeptFromBefore: Bool
-        /// Whether it is a recorded miss that no page links to. It stays recorded.
+        /// Whether it is a recorded miss to which no page links, and which got no final response. It stays recorded, so that
+        /// the next run requests it again.
         public package(set) var isRecordedMiss = false
         /// Whether its host has no address, and belongs to another site.
         fileprivate(set) var isOnUnknownHost = false
@@ -237,11 +244,11 @@ public struct CrawlReport: Sendable, Equatable {
         public var chain: [String] { referrers.map(\.href) }
     }
 
-    /// A URL that was linked and not requested.
+    /// A URL that a rule, a limit or a directive left out. Most such URLs were not requested.
     public struct Skipped: Sendable, Equatable {
         /// The URL. `address` is the parsed one.
         public let url: String
-        /// The rule, limit or directive because of which it was not requested.
+        /// The rule, limit or directive that left it out.
         package let cause: SkipReason
         /// The page that links to it.
         public let referrer: String?
@@ -249,9 +256,9 @@ public struct CrawlReport: Sendable, Equatable {
         public let isAsset: Bool
 
         package var address: WebURL { WebURL(url) ?? .blank }
-        /// Why it was not requested.
+        /// Why it was left out.
         public var reason: String { cause.name }
-        /// The option with which it would be requested, if there is one.
+        /// The option with which it would not be left out, if there is one.
         public var remedy: Remedy? { cause.remedy }
         /// Whether only a limit of the run left it out.
         public var isOverLimit: Bool { cause.isOfLimit }
@@ -302,7 +309,8 @@ extension CrawlReport {
         tallies[result.url.host] = tally
     }
 
-    /// Adds the URLs and results of the frontier at the end of a run, and decides whether the snapshot may be published.
+    /// Adds the URLs and results of the frontier at the end of a run, and decides whether the snapshot may be published, as
+    /// far as the frontier shows it. `Crawl` and `CrawlEnding` may change that decision.
     ///
     /// - Parameters:
     ///   - keptFromBefore: the entries with a stored response of an earlier snapshot, which is still served.
@@ -325,6 +333,7 @@ extension CrawlReport {
         for entry in frontier.entries {
             let number = entry.number
             if let reason = rejected[number] {
+                // The stored response has taken the place of the rejected one.
                 hasStoredStart = hasStoredStart || entry.isStart && entry.state == .done
                 missing.append(
                     missingURL(
@@ -346,7 +355,8 @@ extension CrawlReport {
                 }
             case .redirected:
                 redirects += 1
-            // The network guard blocked the request. That is not a failure of the site.
+            // The network guard blocked the request for a recorded miss, which is not a failure of the site. A blocked URL
+            // to which a page links is missing (below).
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
                 skipped.append(skippedURL(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isFinalResponse:
@@ -364,7 +374,8 @@ extension CrawlReport {
             case .failed(let failure):
                 missing.append(
                     missingURL(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
-            // Its response may be stored already.
+            // A response of an update file links to the URL. An update does not request links, and the response may be
+            // stored already.
             case .skipped(.notSupplied): break
             case .skipped(let reason):
                 skipped.append(skippedURL(entry, reason, frontier))
@@ -379,7 +390,7 @@ extension CrawlReport {
                 }
             }
         }
-        // A limit that left out no URL did not affect the result.
+        // A limit that left out no URL, and no page to be rendered, did not affect the result.
         if !skipped.contains(where: \.isOverLimit), !frontier.rendering.hasUnrenderedPages { limit = nil }
         // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && hasStoredStart
@@ -389,7 +400,8 @@ extension CrawlReport {
     /// from a failing network. Stops at the first lookup that no name server answers. URLs of the remaining hosts count as
     /// failed.
     ///
-    /// - Parameter starts: the hosts of the site itself, whose URLs never count as broken for this reason.
+    /// - Parameter starts: the hosts of the start URLs, which are not looked up. Their URLs never count as broken for this
+    ///   reason.
     mutating func checkUnresolvedHosts(
         besides starts: Set<String>, lookUp: (String) -> HostLookup.Answer
     ) {
@@ -444,8 +456,9 @@ extension CrawlReport {
         return mismatches
     }
 
-    /// How the snapshot ends. A byte or time limit cuts a run off at any point, so its snapshot is published only
-    /// as far as it goes; a page limit ends it after complete pages.
+    /// How the snapshot ends. A byte or time limit stops a run at any point, so that the snapshot goes live incomplete and
+    /// the next run continues it; a page limit stops it after complete pages. A snapshot that may not be published is
+    /// continued by the next run if this one was interrupted, and else deleted.
     func ending(now: Int64) -> SnapshotEnding {
         if isPublished {
             switch limit {
@@ -458,14 +471,15 @@ extension CrawlReport {
 }
 
 extension CrawlReport {
-    /// Adds the traffic of an earlier run of the same site, after which this one fetched missing responses. The pages,
-    /// assets and missing URLs of this report already are those of both runs.
+    /// Adds the traffic of an earlier run of the same prefetch, whose missing responses this run fetched. The confirmed
+    /// responses and the results of rendering become those of the earlier run. Pages, assets and missing URLs stay as they
+    /// are, because this report already has those of both runs.
     package mutating func include(_ earlier: CrawlReport) {
         isContinued = earlier.isContinued
         isUnchanged = isUnchanged && earlier.isUnchanged
         passwordPage = passwordPage ?? earlier.passwordPage
         requests += earlier.requests
-        // What this run confirms is a response that the earlier run has just fetched or confirmed.
+        // The responses that this run confirms are those that the earlier run has just fetched or confirmed.
         confirmed = earlier.confirmed
         savedByteCount = earlier.savedByteCount
         wireByteCount += earlier.wireByteCount
@@ -481,7 +495,7 @@ extension CrawlReport {
             own.byteCount += host.byteCount
             tallies[name] = own
         }
-        // The later run renders few pages, and its patterns are those of the earlier one.
+        // This run renders only a few more pages, of the same patterns, so that the earlier results say more.
         rendering = earlier.rendering
     }
 }

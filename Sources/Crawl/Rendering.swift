@@ -34,7 +34,7 @@ struct Rendering {
     var readByScripts: Set<UInt32> = []
     /// The entries with a stored answer for such scripts (`RequestKey.errorAnswer`).
     var errorAnswers: Set<UInt32> = []
-    /// The pages that came with 404 or 410 (`Crawl.isApplication`).
+    /// The pages that came with 404 or 410 (`Crawl.isSinglePageApplication`).
     var unknownPaths: Set<UInt32> = []
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]

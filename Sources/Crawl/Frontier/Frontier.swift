@@ -127,8 +127,9 @@ extension Frontier {
         case guide(WebURL, nearestZone: NetworkZone)
         /// An asset that the user or a manifest names.
         case asset(WebURL, isStart: Bool, nearestZone: NetworkZone)
-        /// A URL that a client requested and the store did not have. A failure to fetch it is not reported as
-        /// missing. `origin` is that of the requesting document if the request used CORS.
+        /// A URL that a client requested and the store did not have. A failure to fetch it does not count in
+        /// `CrawlReport.missingURLs`: a final response such as 404 is a wrong guess, and without one the miss stays
+        /// recorded, unless the network guard blocks it. `origin` is that of the requesting document if the request used CORS.
         case miss(WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil)
 
         /// Bytes were received over the network.

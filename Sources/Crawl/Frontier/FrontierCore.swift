@@ -80,8 +80,8 @@ struct FrontierCore: Sendable {
     /// The lists that pages load piece by piece.
     var series = RequestSeries()
     private var nextEarlyCheck = Duration.zero
-    /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
-    /// content.
+    /// Variants, possible side pages and secondary pages that wait until no page is left to render, because rendered pages
+    /// may link to pages with other content.
     private var waitingVariants: [UInt32] = []
     var sidePages = SidePageGroups()
     /// The number of variants of each page.
@@ -181,9 +181,10 @@ struct FrontierCore: Sendable {
             nearestZone: nearestZone)
     }
 
-    /// Adds a URL that a client requested and the store did not have. A failure to fetch it is not reported
-    /// as missing. If the depth is limited, an entry that only the miss names has the maximum depth: it is no
-    /// start, so that its assets are fetched, but not the pages that it links to.
+    /// Adds a URL that a client requested and the store did not have. A failure to fetch it does not count in
+    /// `CrawlReport.missingURLs`: a final response such as 404 is a wrong guess, and without one the miss stays recorded,
+    /// unless the network guard blocks it. If the depth is limited, an entry that only the miss names has the maximum
+    /// depth: it is no start, so that its assets are fetched, but not the pages that it links to.
     ///
     /// - Parameter origin: the origin of the requesting document if the request used CORS.
     mutating func addMiss(
@@ -249,7 +250,7 @@ struct FrontierCore: Sendable {
         { [records] number in
             let record = records[Int(number)]
             return switch record.state {
-            // A held page waits for rendering itself.
+            // A page with this flag may itself wait until no page is left to render.
             case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .waitsForRendering])
             case .done, .redirected, .failed, .skipped, .elsewhere: true
             }
@@ -515,7 +516,7 @@ struct FrontierCore: Sendable {
         for number in held { releaseWaiting(number) }
     }
 
-    /// Queues a page that waits for rendering; does nothing for others.
+    /// Queues a page that waits (`waitsForRendering`); does nothing for others.
     mutating func releaseWaiting(_ number: UInt32) {
         guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.waitsForRendering)
         else {

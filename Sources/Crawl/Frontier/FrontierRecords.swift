@@ -19,7 +19,8 @@ extension FrontierCore {
             /// Whether the URL only looked like a link, or no page links to it (`/favicon.ico`, a recorded miss). If it
             /// cannot be loaded, it does not count as missing.
             static let isGuess = Flags(rawValue: 2)
-            /// Whether the store knows the entry's number.
+            /// Whether the URL was sent to the store with this number. Later links to it are sent as the number only
+            /// (`linkTarget`).
             static let hasStoredNumber = Flags(rawValue: 4)
             /// Whether the page belongs to a possible trap, so that it is fetched after all others.
             static let isPossibleTrap = Flags(rawValue: 8)
@@ -31,8 +32,10 @@ extension FrontierCore {
             static let isDocument = Flags(rawValue: 64)
             /// Whether the entry is known only as the referrer of an entry that another worker sent.
             static let isReferrerOnly = Flags(rawValue: 128)
-            /// Whether the page waits until no page is left to render, because it is a variant of another page or is
-            /// secondary.
+            /// Whether the page waits until nothing is left to fetch or to render (`settle`): a variant of another page, a
+            /// possible side page (`sidePages`), a secondary page, a file of a repository whose branch is not chosen yet
+            /// (`branches`), or a possible view of another page (`views`). It is then queued or skipped. A page that
+            /// another one redirects to, or that a rendered page requests, does not wait.
             static let waitsForRendering = Flags(rawValue: 256)
             /// Whether the page or sitemap waits for its turn in `PageOrder.queue`.
             static let isWaitingForTurn = Flags(rawValue: 512)
@@ -41,7 +44,8 @@ extension FrontierCore {
             static let isSecondary = Flags(rawValue: 1024)
             /// Whether its response was stored as that of a page before the entry became an asset.
             static let isStoredAsPage = Flags(rawValue: 2048)
-            /// Whether the page has a query and was queued once more, after others.
+            /// Whether the page was queued once more, after others, because it may be a view of one of them
+            /// (`mayBeView`).
             static let wasPostponed = Flags(rawValue: 4096)
         }
 
@@ -62,11 +66,12 @@ extension FrontierCore {
         var attempts: UInt8 = 0
         /// The network zone that its response came from.
         var zone = NetworkZone.publicNetwork
-        /// The nearest network zone that its request may connect to (see `NetworkZone`): that of the nearest server
-        /// that sent a link to it.
+        /// The limit of its request: the nearest network zone that it may connect to (`NetworkZone`). It is the nearest of
+        /// the zones of the responses that link to the URL, and of the zone that `CrawlPlan` gives to a URL of the user, of
+        /// a manifest or of a recorded miss.
         var nearestZone: NetworkZone
         /// For an asset, the length of the chain of assets that need each other up to this one; for a page,
-        /// the number of refreshes up to it.
+        /// the number of refreshes and of navigations by script up to it.
         var chain: UInt8 = 0
         /// The number of redirects that led here.
         let redirects: UInt8
@@ -76,12 +81,13 @@ extension FrontierCore {
 /// A table of URLs by number, and of numbers by URL. It takes little more memory than the text, because a
 /// crawl may discover millions.
 struct URLTable: Sendable {
-    /// The maximum length of a URL in bytes. Longer ones are cut off. Two of them may then share a number, which does
-    /// no harm: links over `Scope.maxURLBytes` are skipped anyway.
+    /// The maximum length of a URL in bytes: the largest number of 20 bits (`places`), since `<<` binds more tightly than
+    /// `-`. Longer ones are cut off. Two of them may then share a number, which does no harm: links over
+    /// `Scope.maxURLBytes` are skipped anyway.
     static let maxURLBytes = 1 << 20 - 1
     private static let chunkSize = 1 << 20
 
-    /// The texts one after the other. No text spans two chunks.
+    /// The texts one after the other. No text spans two chunks, and none is longer than a chunk (`maxURLBytes`).
     private var chunks: [[UInt8]] = []
     /// The chunk, offset and length of each text, in 20, 24 and 20 bits.
     private var places: [UInt64] = []
@@ -188,6 +194,7 @@ struct URLTable: Sendable {
     }
 
     private static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        // The 0 is a kind of text. The seed is random.
         Int(truncatingIfNeeded: SeededHash.of(UnsafeRawBufferPointer(bytes), 0))
     }
 }
@@ -197,10 +204,10 @@ struct URLTable: Sendable {
 struct ReasonTable: Sendable {
     private var reasons: [SkipReason] = []
     private var places: [SkipReason: UInt16] = [:]
-    /// The reasons of entries for which the table was full.
+    /// The reasons of the entries with the index `.max`, for which the table was full.
     private var others: [UInt32: SkipReason] = [:]
 
-    /// Adds a reason if it is not in the table, and returns the index to store in the entry.
+    /// Adds a reason if it is not in the table, and returns the index to store in the entry; `.max` if the table is full.
     mutating func insert(_ reason: SkipReason, for number: UInt32) -> UInt16 {
         // The entry may have been skipped for another reason before.
         others[number] = nil
