@@ -12,11 +12,11 @@ package struct Rollout: Sendable, Equatable {
     package enum Halt: Sendable, Equatable {
         /// Too many devices reported a failure.
         case failures(failed: Int, of: Int)
-        /// The publisher stopped the roll-out.
+        /// The publisher halted the roll-out or rolled it back.
         case publisher
     }
 
-    /// A later time at which the share of devices grows.
+    /// A share of devices that applies from a later time on.
     package struct Step: Sendable, Hashable {
         package let time: HTTPDate
         package let share: Share
@@ -24,25 +24,27 @@ package struct Rollout: Sendable, Equatable {
         package init(at time: HTTPDate, share: Share) { (self.time, self.share) = (time, share) }
     }
 
-    /// The share of failed devices that halts a roll-out.
+    /// The condition under which failures halt a roll-out.
     package struct HaltRule: Sendable, Hashable {
         /// The minimum share of failed devices among those that have reported.
         package var share: Share
-        /// The minimum number of devices that must have reported before that, so that a single failure stops nothing.
+        /// The minimum number of devices that have reported. Below it, no share of failures halts the roll-out, so that a
+        /// single early failure does not.
         package var minReports: Int
 
         package init(share: Share, minReports: Int) { (self.share, self.minReports) = (share, minReports) }
     }
 
-    /// The ID of the update that clients see. It is unique among all roll-outs, also of the same release, because a client that
-    /// has run an update does not return to an older one.
+    /// The ID of the update that clients see; unique among all roll-outs. One that announces an earlier release again, such
+    /// as a roll-back, has a new ID, because clients do not return to an update that they have replaced.
     package let id: String
     /// The time of publication. Each roll-out of a channel has a later one than the roll-out before, because clients compare
     /// them.
     package let date: HTTPDate
     package let content: Content
-    /// The number of the publish command that announced the roll-out, counted in the channel. One command announces a release
-    /// for each platform, and the roll-outs with its number are changed together.
+    /// The number of the publish or roll-back command that made the roll-out, counted in the channel. One command can make
+    /// several roll-outs, such as one for each platform, and those of the last command are changed together
+    /// (`Channel.updateLast`).
     package let order: Int
     /// The share of devices that get the update at first.
     package var share: Share
@@ -54,7 +56,8 @@ package struct Rollout: Sendable, Equatable {
     package var haltRule: HaltRule?
     /// Nil while the roll-out is announced.
     package private(set) var halt: Halt?
-    /// The reports of devices.
+    /// The reports of devices that `record` counted. It stays empty on an update server, which counts the reports in
+    /// `ChannelDatabase`.
     package private(set) var outcomes = OutcomeTally()
 
     package init(id: String, date: HTTPDate, content: Content, share: Share = .all, order: Int = 0) {
@@ -75,7 +78,8 @@ package struct Rollout: Sendable, Equatable {
         ramp.filter { $0.time <= now }.map(\.share).reduce(share, max)
     }
 
-    /// The runtime version of a release for all versions, and of a device that does not know its version.
+    /// The runtime version of a release for all versions. Also that of a device whose version is unknown, which fits only
+    /// such releases.
     package static let anyVersion = ""
 
     /// Whether the device has the platform and one of the runtime versions of the roll-out.
@@ -96,13 +100,15 @@ package struct Rollout: Sendable, Equatable {
         return allowedDevices.contains(deviceID) || share.contains(device: deviceID, of: id)
     }
 
-    /// Records that a device runs the update or failed to, and halts the roll-out if too many failed.
+    /// Counts the report of a device in `outcomes`: it runs the update or failed to. Halts the roll-out if too many failed.
+    /// The update server does not call this, but counts in `ChannelDatabase` and calls `stop(ifFailed:of:)`.
     package mutating func record(_ outcome: OutcomeTally.Outcome, of device: String) {
         outcomes.record(outcome, of: device)
         stop(ifFailed: outcomes.failureCount, of: outcomes.count)
     }
 
-    /// Halts the roll-out if too many devices failed. For a driver that counts the reports itself.
+    /// Halts the roll-out if too many devices failed. The update server calls this with the counts of its database
+    /// (`ChannelDatabase`).
     ///
     /// - Parameters:
     ///   - failed: the number of devices that failed.
@@ -114,16 +120,18 @@ package struct Rollout: Sendable, Equatable {
     /// Whether the roll-out is announced, and these failures reach its halt rule.
     package func shouldHalt(ifFailed failed: Int, of count: Int) -> Bool {
         guard halt == nil, let rule = haltRule, count >= rule.minReports else { return false }
-        // A rule with a share of 0 % halts after the first failure, and not without one.
+        // With a share of 0 %, a single failure is enough, but not none.
         return rule.share.isReached(by: failed, of: count) && failed > 0
     }
 
-    /// Halts the roll-out because the publisher wants it.
+    /// Halts the roll-out because the publisher halts it or rolls it back.
     package mutating func stop() {
         if halt == nil { halt = .publisher }
     }
 
-    /// Announces the roll-out again after a halt. Earlier reports no longer count, since they would halt it at once.
+    /// Announces the roll-out again after a halt. Earlier reports must not count any more, since the next failure would halt
+    /// it again. This clears those in `outcomes`; the caller must delete those of the database
+    /// (`ChannelDatabase.Change.resetUpdates`).
     package mutating func resume() {
         (halt, outcomes) = (nil, OutcomeTally())
     }
@@ -135,7 +143,7 @@ extension Rollout {
         if case .release(let release) = content { release.id } else { nil }
     }
 
-    /// The platform of the release.
+    /// The platform of the devices that the roll-out is for.
     package var platform: Release.Platform {
         switch content {
         case .release(let release): release.platform
@@ -143,7 +151,7 @@ extension Rollout {
         }
     }
 
-    /// The runtime versions of the release, in alphabetical order.
+    /// The runtime versions that the roll-out is for, in alphabetical order.
     package var runtimeVersions: [String] {
         switch content {
         case .release(let release): release.runtimeVersions.sorted()
