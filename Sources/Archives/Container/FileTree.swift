@@ -3,8 +3,9 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// Writes named files to a folder, a zip file or a tar file. A tree is used by one thread, and one file is
-/// open at a time.
+/// The output of an export that consists of named files: a folder, a zip file or a tar file. `TalliedTree` calls `begin`,
+/// `write` and `end` for each file, and `finish` once at the end; without that, the files are deleted. A tree is used by one
+/// thread, and one file is open at a time.
 protocol FileTree: AnyObject {
     /// Opens a new file.
     ///
@@ -17,29 +18,32 @@ protocol FileTree: AnyObject {
     func end() throws(ArchiveError)
     /// Completes the tree, which then appears under its final name.
     func finish() throws(ArchiveError) -> [ArchiveFile]
-    /// Reads the tree from the disk after `finish()`, to verify it: passes the name and the digest of each file to `take`.
+    /// Reads the tree from the disk after `finish()`, so that `TalliedTree` can verify it: passes the name and the SHA-256
+    /// digest of each file to `take`, in any order.
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError)
 }
 
-/// Writes files to a temporary folder beside the final one, which is renamed when it is complete.
+/// Writes files to a folder. They are written to a temporary folder beside the final path, which `finish()` renames to that
+/// path. Without `finish()`, the temporary folder is deleted.
 final class FolderTree: FileTree {
     /// The final path.
     private let path: String
-    /// The path that errors about files name instead of their own, for a folder that the user does not know; nil for their
-    /// own.
+    /// The path in error messages about writing files, for a folder that the user does not know, such as the temporary one
+    /// of a ZIM export. If it is nil, messages have the path of the file. The errors of `init`, `finish` and `eachFile` have
+    /// the path of the folder or file in any case.
     private let displayPath: String?
     /// The temporary folder.
     private let scratch: ScratchFolder
     private var temporaryPath: String { scratch.path }
     private var file: File?
-    /// The path of the open file in error messages.
+    /// The path of the open file in error messages. The file itself is in the temporary folder.
     private var openPath = ""
     private var createdFolders: Set<String> = []
     private var byteCount: Int64 = 0
 
     /// - Parameters:
     ///   - path: The folder to write. It must be missing or empty.
-    ///   - displayPath: The path that errors about files name instead of their own; nil for their own.
+    ///   - displayPath: The path in error messages about writing files; nil for the path of each file.
     init(_ path: String, for displayPath: String? = nil) throws(ArchiveError) {
         self.displayPath = displayPath
         var folderPath = path
@@ -64,13 +68,16 @@ final class FolderTree: FileTree {
         do throws(SystemError) {
             scratch = try ScratchFolder(beside: folderPath, mode: 0o755)
         } catch {
+            // `ArchiveError(SystemError)` would report some codes as faults of the input, but here the output cannot be
+            // written.
             let advised = SystemError(
                 error.code, doing: "write", folderPath, advice: "name a place in a writable folder")
             throw ArchiveError(.machine, ArchiveError(advised).description)
         }
     }
 
-    /// Creates the parent folders. A failure is reported when the folder itself is created.
+    /// Creates the parent folders. Errors are ignored: if a parent folder is missing, the temporary folder in it cannot be
+    /// created, which is reported.
     private static func makeParents(of path: String) {
         var end = path.startIndex
         while let slash = path[end...].dropFirst().firstIndex(of: "/") {
@@ -108,6 +115,7 @@ final class FolderTree: FileTree {
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
+        // rename(2) replaces an empty folder, and fails if another process has added files to it since `init`.
         guard rename(temporaryPath, path) == 0 else {
             throw ArchiveError(SystemError(errno, doing: "write", path))
         }
@@ -117,6 +125,7 @@ final class FolderTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         var pending = [""]
         while let folder = pending.popLast() {
+            // The files of an unreadable folder are missing from the digests, so that the verification fails.
             for name in Folder.names(in: "\(path)/\(folder)") ?? [] {
                 let child = folder + (folder.isEmpty ? "" : "/") + String(decoding: name, as: UTF8.self)
                 let childPath = "\(path)/\(child)"
@@ -154,7 +163,7 @@ final class ZipTree: FileTree {
         "gz",
     ]
 
-    /// Whether a file is already compressed, by its name.
+    /// Whether a file is already compressed, by its name. Other writers of zip files use this, too (`FolderZip`).
     static func isCompressed(_ name: String) -> Bool {
         compressedSuffixes.contains(name.split(separator: ".").last ?? "")
     }
@@ -175,7 +184,8 @@ final class ZipTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         let file = try ZipFile(output.name)
         for entry in file.entries {
-            // An unreadable file is missing from the digests, so that the verification fails.
+            // An unreadable file is missing from the digests, so that the verification fails. The compression is given,
+            // because `input` would otherwise decompress a stored .gz file.
             guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else {
                 continue
             }
