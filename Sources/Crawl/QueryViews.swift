@@ -9,8 +9,8 @@ internal import Web
 /// view, and its other pages are left out. Otherwise it is content, and its pages are fetched in growing portions.
 /// A page is compared only with pages of its kind (`?action=view`, `?action=list`): that a list contains the titles of its
 /// pages does not make these views of it. Groups with few parameters are sampled first. If each parameter of a group
-/// makes a view by itself, the group is left out without samples. Pages whose query says what they show are not compared
-/// (`RepositoryPage`).
+/// makes a view by itself, the group is left out without samples. Pages of gitweb are not compared: their queries name the
+/// content (`RepositoryPage`).
 struct QueryViews: Sendable {
     /// The decision about a new page.
     enum Decision: Sendable, Equatable {

@@ -126,10 +126,10 @@ struct RepositoryPage: Sendable {
 
 /// The branches of each repository whose files are fetched.
 ///
-/// Those of other branches than the default one are mostly copies. They wait until nothing
-/// else is left to fetch, and are then left out as other versions, unless a start URL names their branch. If no file of the
-/// default branch could be fetched, because it does not exist, one other branch takes its place. It is chosen by its name, so
-/// that the order of responses does not matter, and is stored for the next run (`record`).
+/// Files of the default branch are always fetched. Most files of other branches are copies of these: they wait until nothing
+/// else is left to fetch, and are then left out as old versions, unless a start URL names their branch. If the default branch
+/// does not exist, so that none of its files could be fetched, another branch takes its place. It is chosen by its name,
+/// because the order of responses differs from run to run, and is stored for the next run (`record`).
 struct RepositoryBranches: Sendable {
     /// The decision about a new page.
     enum Decision: Sendable, Equatable {

@@ -113,7 +113,7 @@ enum PortalFrame {
             "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
         ) {
             html in
-            // The outcome of a job that went well says what was done.
+            // The outcome of a successful job already names the job.
             if job.state != .ended(.done) || job.outcome.isEmpty {
                 html.isolatedText(Wording.cut(job.command.title.text(in: context.language)))
                 html.text(" – ")

@@ -212,7 +212,7 @@ extension ScriptLexer {
 
     /// Returns the offset after a byte order mark and a `#!` line at the start of the script, as far as they are there.
     func hashbangEnd() -> Int {
-        // The script is invalid if other white space precedes `#!`, so that it does not matter what is skipped.
+        // White space before `#!`, other than a byte order mark, makes the script invalid. The result does not matter then.
         let start = count > 2 && spaceLength(at: 0) == 3 ? 3 : 0
         guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!")
         else {
