@@ -167,9 +167,7 @@ extension CollectionReport {
     package init(
         _ result: CollectionResult, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
-        let everything = try reader.sites().map { Pin(.site, $0.name) }
-        let covers = try reader.covers(of: [reader.pins(), everything])
-        let (pinned, stored) = (covers[0], covers[1])
+        let pinned = try reader.covers(of: [reader.pins()])[0]
         self.limit = limit
         droppedSnapshots = result.droppedSnapshots
         removedOverlayURLs = result.removedOverlayURLs
@@ -178,7 +176,7 @@ extension CollectionReport {
         removedBodies = result.removedBodies
         byteCountBefore = result.byteCountBefore
         byteCountAfter = result.byteCountAfter
-        storedURLs = stored.urlCount
+        storedURLs = try reader.storedURLCount()
         pinnedURLs = pinned.urlCount
         pinnedByteCount = pinned.byteCount
         shrinkFailure = result.shrinkFailure?.description
@@ -188,9 +186,9 @@ extension CollectionReport {
                 nil
             } else if result.shrinkFailure != nil {
                 .disk
-            } else if stored.urlCount == 0 {
+            } else if storedURLs == 0 {
                 .empty
-            } else if stored.urlCount == pinned.urlCount {
+            } else if storedURLs == pinnedURLs {
                 .pins
             } else if !allowsIncomplete {
                 .live

@@ -87,9 +87,19 @@ package struct PinCover: Sendable, Equatable {
 }
 
 extension StoreReader {
+    /// Returns the number of URLs that have stored responses.
+    package func storedURLCount() throws(StoreError) -> Int {
+        try prepare("SELECT count(DISTINCT url) FROM response").first { Int($0.integer(0)) } ?? 0
+    }
+
     /// Returns the number and size of the stored URLs that each group of pins protects: those that it names,
     /// and recursively everything that they need.
+    ///
+    /// Reads every stored response, unless no group has a pin.
     package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
+        guard groups.contains(where: { !$0.isEmpty }) else {
+            return groups.map { _ in PinCover() }
+        }
         let sets = groups.map(PinSet.init)
         var stored: Set<Int64> = []
         var covered = [Set<Int64>](repeating: [], count: groups.count)

@@ -116,6 +116,8 @@ import Testing
             try store.reader().response(for: "/large")?.body.flatMap(store.reader().content)?.load() == shared
         )
         #expect(try store.reader().covers(of: [[Pin(.site, "one")]]).map(\.urlCount) == [2])
+        #expect(try store.reader().covers(of: [[], []]) == [PinCover(), PinCover()])
+        #expect(try store.reader().storedURLCount() == 3)
     }
 
     @Test func `a page that is not stored can be pinned`() throws {
