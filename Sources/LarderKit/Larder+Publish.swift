@@ -31,7 +31,7 @@ public struct PublishOptions: Sendable {
     public var progress: (@Sendable (Phase, WorkProgress) -> Void)?
 
     /// The steps of publishing a folder, in their order. Each takes all files.
-    public enum Phase: Sendable, Equatable, CaseIterable {
+    public enum Phase: String, Sendable, CaseIterable {
         /// The files are read and hashed.
         case reading
         /// The files are compressed into a zip file, except those of an export of Expo.

@@ -1,5 +1,5 @@
 internal import Synchronization
-package import Web
+internal import Web
 
 /// The progress of a long operation.
 public struct WorkProgress: Sendable, Equatable {
@@ -27,7 +27,18 @@ public struct WorkProgress: Sendable, Equatable {
     }
 
     /// The progress as JSON, on one line.
-    public var json: String { members.text(.compact) }
+    public var json: String { json(phase: nil) }
+
+    /// The progress of one step as JSON, on one line.
+    ///
+    /// - Parameter phase: the name of the step, for work that counts its items once for each; nil for other work.
+    public func json(phase: String?) -> String {
+        let members: JSONMembers = [
+            "event": "work", "phase": IfAny(phase), "unit": unit.rawValue, "done": done, "total": total,
+            "bytes": byteCount,
+        ]
+        return members.text(.compact)
+    }
 }
 
 /// Counts the finished work of several threads, and calls a progress function with the sums. May be used from any thread;
@@ -53,11 +64,5 @@ package final class ProgressCounter: Sendable {
             return state
         }
         progress(WorkProgress(unit, done: done, of: total, byteCount: bytes))
-    }
-}
-
-extension WorkProgress: JSONObject {
-    package var members: JSONMembers {
-        ["event": "work", "unit": unit.rawValue, "done": done, "total": total, "bytes": byteCount]
     }
 }

@@ -20,8 +20,8 @@ internal import Reports
 enum ProgressBlock: Equatable {
     /// The block of a prefetch, update or preload.
     case prefetch(PrefetchProgress)
-    /// The title and the figures of other work, on one line.
-    case work(String, WorkProgress)
+    /// The title and the figures of other work, on one line. The phase is for the lines of JSON.
+    case work(String, phase: String? = nil, WorkProgress)
 
     /// The minimum width in columns for full labels and the title. Narrower terminals get short ones.
     private static let minColumnsForLabels = 60
@@ -41,7 +41,7 @@ enum ProgressBlock: Equatable {
         var lines =
             switch self {
             case .prefetch(let progress): Self.lines(of: progress, room: room, height: height, age: age)
-            case .work(let title, let progress): [Self.line(of: progress, title)]
+            case .work(let title, _, let progress): [Self.line(of: progress, title)]
             }
         if let notice {
             var line = BlockLine("", [notice])

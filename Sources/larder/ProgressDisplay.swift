@@ -93,10 +93,13 @@ final class ProgressDisplay: Sendable {
 
     /// Returns the callback for the progress of other work; nil if no progress is shown.
     ///
-    /// - Parameter title: the first words of the line, such as `Indexing pages`.
-    func progress(_ title: String) -> (@Sendable (WorkProgress) -> Void)? {
+    /// - Parameters:
+    ///   - title: the first words of the line, such as `Indexing pages`.
+    ///   - phase: the step of a command that counts its items several times, for the lines of JSON; nil for
+    ///     other commands.
+    func progress(_ title: String, phase: String? = nil) -> (@Sendable (WorkProgress) -> Void)? {
         guard isShown else { return nil }
-        return { progress in self.show(.work(title, progress)) }
+        return { progress in self.show(.work(title, phase: phase, progress)) }
     }
 
     /// Runs work while the display is active, and removes the block at the end, also after an error. The
@@ -206,7 +209,7 @@ final class ProgressDisplay: Sendable {
         state.lastEvent = now
         switch block {
         case .prefetch(let progress): return progress.json + "\n"
-        case .work(_, let progress): return progress.json + "\n"
+        case .work(_, let phase, let progress): return progress.json(phase: phase) + "\n"
         }
     }
 

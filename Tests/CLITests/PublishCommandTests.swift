@@ -78,6 +78,17 @@ import Web
         #expect(refused.status == 2 && refused.errors.contains("move it elsewhere"), "\(refused)")
     }
 
+    @Test func `each line of progress names the step that counts the files`() throws {
+        let ending = try larder("publish", "dist", "--app", "shop", "--progress", "json")
+        let lines = ending.errors.split(separator: "\n").filter { $0.hasPrefix("{") }
+        let phases = try lines.map { try JSONValue.parse(Array($0.utf8).span)["phase"]?.string }
+        let known = ["reading", "packing", "storing", "verifying"]
+        #expect(phases.allSatisfy { $0.map(known.contains) ?? false }, "\(ending)")
+        // The last figures are always printed.
+        let last = try JSONValue.parse(Array((lines.last ?? "").utf8).span)
+        #expect(last["phase"]?.string == "verifying" && last["done"]?.int == 2, "\(ending)")
+    }
+
     @Test(arguments: [
         (["publish"], "publish needs a folder"),
         (["publish", "--halt", "--rollback"], "exclude each other"),

@@ -196,7 +196,7 @@ enum ImportCommand {
         await terminal.attempt {
             let larder = try arguments.larder
             let display = try ProgressDisplay(arguments, terminal)
-            let progress = display.progress("Importing")
+            let progress = display.progress("Importing", phase: "importing")
             let (paths, site, base) = (
                 arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress)
             )
@@ -223,7 +223,7 @@ enum ImportCommand {
             if report.isPublished, !arguments.has(.noIndex) {
                 let site = report.site
                 let display = try ProgressDisplay(arguments, terminal)
-                let progress = display.progress("Indexing pages")
+                let progress = display.progress("Indexing pages", phase: "indexing")
                 let found = try await display.run(orContinueWith: arguments.command("index")) {
                     try await larder.index(site, progress: progress)
                 }

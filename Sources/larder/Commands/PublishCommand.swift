@@ -130,7 +130,7 @@ enum PublishCommand {
                 case .storing: "Storing the release"
                 case .verifying: "Verifying the release"
                 }
-            display.progress(title)?(progress)
+            display.progress(title, phase: phase.rawValue)?(progress)
         }
     }
 
