@@ -102,14 +102,18 @@ extension Crawl {
     /// Chooses between the two responses of a page that was requested with cookies and then, as `result`, without them.
     /// Returns `result` for other requests.
     ///
-    /// If the second response has another status than 200, or a body cannot be read, the first response is used, and pages
-    /// of this kind are always requested with cookies from now on. If the second request failed without a response, the
-    /// first response is used, too, but the kind stays undecided.
+    /// If the second response has a status that shows that the page needs its cookies, the first response is used, and
+    /// pages of this kind are always requested with cookies from now on. If the second request failed, its status is
+    /// temporary (429, 503), or a body cannot be read, the first response is used, too, but the kind stays undecided.
     private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
         guard let withCookies = responsesWithCookies.removeValue(forKey: result.number) else { return result }
         guard let with = Self.contentPrint(of: withCookies), let without = Self.contentPrint(of: result)
         else {
-            if case .response = result.outcome { cookieTraces.noteRefusal(of: frontier.url(result.number)) }
+            if case .response(let response) = result.outcome, response.status != 200,
+                !Failure.status(response.status).isTemporary
+            {
+                cookieTraces.noteRefusal(of: frontier.url(result.number))
+            }
             Self.discard(result)
             return withCookies
         }

@@ -278,7 +278,7 @@ package final class Crawl {
             limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
         report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
         report.rendering.count(frontier.rendering)
-        report.checkUnresolvedHosts(besides: Set(plan.start.map(\.host)), lookUp: plan.hostLookup)
+        report.checkUnresolvedHosts(except: Set(plan.start.map(\.host)), lookUp: plan.hostLookup)
         report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
         // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }

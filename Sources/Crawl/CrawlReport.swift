@@ -403,7 +403,7 @@ extension CrawlReport {
     /// - Parameter starts: the hosts of the start URLs, which are not looked up. Their URLs never count as broken for this
     ///   reason.
     mutating func checkUnresolvedHosts(
-        besides starts: Set<String>, lookUp: (String) -> HostLookup.Answer
+        except starts: Set<String>, lookUp: (String) -> HostLookup.Answer
     ) {
         let hosts = Set(missing.filter { $0.failure.isUnknownHost }.map(\.address.host)).subtracting(starts)
         lookups: for host in hosts.sorted().prefix(Self.maxLookups) {

@@ -47,6 +47,21 @@ import Testing
         #expect(update.output.contains("nothing has changed"), "\(update)")
     }
 
+    @Test("One busy answer does not decide that pages need their cookies")
+    func busy() throws {
+        origin.otherwise { request in
+            // The first comparison gets no page.
+            if request.path == "/page1", request["cookie"] == nil { return OriginAnswer(status: 429) }
+            return Self.page(request) { trail in "<p>Trace: \(trail)</p>" }
+        }
+        #expect(try larder("prefetch", origin.url("/"), "--robots", "ignore", "--per-host", "1").status == 0)
+        #expect(origin.requests.contains { $0.path == "/page1" && $0["cookie"] == nil })
+        for number in 2...20 {
+            let stored = try larder("cat", origin.url("/page\(number)"))
+            #expect(stored.output.contains("<p>Trace: </p>"), "\(stored.output)")
+        }
+    }
+
     @Test("A site with a Crawl-delay gets no second request for a page")
     func crawlDelay() throws {
         origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 0.01\n", type: "text/plain"))

@@ -212,7 +212,7 @@ extension FrontierCore {
     /// Handles a link of a page to a page that waits because only assets and rendered pages linked to it.
     mutating func promoteSecondary(_ number: UInt32) {
         guard records[Int(number)].flags.remove(.isSecondary) != nil, records[Int(number)].state == .waiting,
-            records[Int(number)].flags.remove(.waitsForRendering) != nil
+            records[Int(number)].flags.remove(.isHeldBack) != nil
         else { return }
         enqueueOrHold(number)
     }
