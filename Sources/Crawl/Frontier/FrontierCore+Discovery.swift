@@ -260,7 +260,7 @@ extension FrontierCore {
         }
         switch hosts[Int(record.host)].robots?.verdict(on: url) {
         case .allowed?, nil:
-            enqueueOrHold(number)
+            enqueueOrPark(number)
         case .waits?:
             records[Int(number)].state = .waiting
             hosts[Int(record.host)].awaitingRobots.append(number)

@@ -41,7 +41,7 @@ extension FrontierCore {
             firstRequester[number] = firstRequester[number] ?? page
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
-        releaseHeldBack(number)
+        releaseParked(number)
         admitAgain(ifRefusedToCrawl: number, readsStatus: readsStatus)
         takeTurn(number)
         if records[Int(number)].state == .queued {

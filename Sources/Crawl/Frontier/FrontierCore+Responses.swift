@@ -155,7 +155,7 @@ extension FrontierCore {
             if record.role == .asset { return !record.flags.contains(.isGuess) }
             guard record.state != .skipped, let url = urls.url(new) else { return false }
             if let folder, views.isBelow(url, new, folder: folder) { return true }
-            return views.isContent(url, isWaiting: record.flags.contains(.isHeldBack), since: first)
+            return views.isContent(url, isWaiting: record.flags.contains(.isParked), since: first)
         }
         views.didFetch(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
     }
@@ -496,7 +496,7 @@ extension FrontierCore {
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]), nearestZone: record.zone)
         records[Int(number)].target = next
         // What becomes of the redirect depends on its target, which therefore must not wait.
-        releaseHeldBack(next)
+        releaseParked(next)
         if let place = knownLogin(next, from: number) {
             refuseLogin(number, at: place, wasStored: redirection.wasStored)
             return [.discardRedirect(number)]

@@ -10,7 +10,7 @@ extension FrontierCore {
         guard let (name, page, folder) = sidePage(at: url) else { return false }
         sidePages.note(name, below: folder)
         guard scope.leavesOut(page, at: url) else { return false }
-        holdUntilRendered(number)
+        parkUntilRendered(number)
         let found = sidePages.add(
             number, url, .init(host: records[Int(number)].host, name: name), page, below: folder,
             hasSession: options.hasSession)

@@ -251,7 +251,7 @@ struct FrontierCore: Sendable {
             let record = records[Int(number)]
             return switch record.state {
             // A page with this flag may itself wait until no page is left to render.
-            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .isHeldBack])
+            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .isParked])
             case .done, .redirected, .failed, .skipped, .elsewhere: true
             }
         }
@@ -409,26 +409,26 @@ struct FrontierCore: Sendable {
         guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isSecondary) else {
             return false
         }
-        if record.flags.contains(.isHeldBack) { return true }
+        if record.flags.contains(.isParked) { return true }
         let count = variantCounts[base, default: 0]
         guard count < Self.variantLimit else { return false }
         variantCounts[base] = count + 1
         return true
     }
 
-    /// Queues a new page, or holds it back. A variant of a page is held back until no page is left to render.
-    mutating func enqueueOrHold(_ number: UInt32) {
-        if records[Int(number)].flags.contains(.isSecondary) { return holdUntilRendered(number) }
+    /// Queues a new page, or parks it. A variant of a page is parked until no page is left to render.
+    mutating func enqueueOrPark(_ number: UInt32) {
+        if records[Int(number)].flags.contains(.isSecondary) { return parkUntilRendered(number) }
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
         if waitsAsFile(number) { return }
         if waitsAsView(number) { return }
         guard sharing == nil, renderScheduler.isOn, isVariant(number) else { return enqueue(number) }
-        holdUntilRendered(number)
+        parkUntilRendered(number)
     }
 
-    mutating func holdUntilRendered(_ number: UInt32) {
+    mutating func parkUntilRendered(_ number: UInt32) {
         records[Int(number)].state = .waiting
-        records[Int(number)].flags.insert(.isHeldBack)
+        records[Int(number)].flags.insert(.isParked)
         waitingVariants.append(number)
     }
 
@@ -450,7 +450,7 @@ struct FrontierCore: Sendable {
         case .fetch: return false
         case .wait:
             records[Int(number)].state = .waiting
-            records[Int(number)].flags.insert(.isHeldBack)
+            records[Int(number)].flags.insert(.isParked)
         case .leaveOut: skip(number, .sidePage(.history))
         }
         return true
@@ -463,7 +463,7 @@ struct FrontierCore: Sendable {
         for number in decided.leftOut where records[Int(number)].state == .waiting {
             skip(number, .sidePage(.history))
         }
-        for number in decided.fetched { releaseHeldBack(number) }
+        for number in decided.fetched { releaseParked(number) }
     }
 
     /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
@@ -476,7 +476,7 @@ struct FrontierCore: Sendable {
         case .fetch: return false
         case .wait:
             records[Int(number)].state = .waiting
-            records[Int(number)].flags.insert(.isHeldBack)
+            records[Int(number)].flags.insert(.isParked)
         case .leaveOut: skip(number, .view)
         }
         return true
@@ -505,7 +505,7 @@ struct FrontierCore: Sendable {
         guard views.isWaiting else { return }
         let released = views.release(pageCount: usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
-        for number in released.fetched { releaseHeldBack(number) }
+        for number in released.fetched { releaseParked(number) }
     }
 
     var hasWaitingVariants: Bool { !waitingVariants.isEmpty }
@@ -513,17 +513,17 @@ struct FrontierCore: Sendable {
     mutating func releaseVariants() {
         let held = order.isOn ? inStableOrder(waitingVariants) : waitingVariants
         waitingVariants = []
-        for number in held { releaseHeldBack(number) }
+        for number in held { releaseParked(number) }
     }
 
-    /// Queues a page that is held back; does nothing for others.
-    mutating func releaseHeldBack(_ number: UInt32) {
-        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isHeldBack)
+    /// Queues a page that is parked; does nothing for others.
+    mutating func releaseParked(_ number: UInt32) {
+        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isParked)
         else {
             return
         }
         enqueue(number)
-        records[Int(number)].flags.remove(.isHeldBack)
+        records[Int(number)].flags.remove(.isParked)
     }
 
     /// Queues an entry for its host, unless the host has been given up, or its session has ended. Entries of hosts that

@@ -32,11 +32,11 @@ extension FrontierCore {
             static let isDocument = Flags(rawValue: 64)
             /// Whether the entry is known only as the referrer of an entry that another worker sent.
             static let isReferrerOnly = Flags(rawValue: 128)
-            /// Whether the page is held back until nothing else is left to fetch or to render (`settle`): a variant of another page, a
+            /// Whether the page is parked until nothing else is left to fetch or to render (`settle`): a variant of another page, a
             /// possible side page (`sidePages`), a secondary page, a file of a repository whose branch is not chosen yet
             /// (`branches`), or a possible view of another page (`views`). It is then queued or skipped. A page that
             /// another one redirects to, or that a rendered page requests, does not wait.
-            static let isHeldBack = Flags(rawValue: 256)
+            static let isParked = Flags(rawValue: 256)
             /// Whether the page or sitemap waits for its turn in `PageOrder.queue`.
             static let isWaitingForTurn = Flags(rawValue: 512)
             /// Whether only assets and rendered pages link to the page so far, and the number of pages is

@@ -212,9 +212,9 @@ extension FrontierCore {
     /// Handles a link of a page to a page that waits because only assets and rendered pages linked to it.
     mutating func promoteSecondary(_ number: UInt32) {
         guard records[Int(number)].flags.remove(.isSecondary) != nil, records[Int(number)].state == .waiting,
-            records[Int(number)].flags.remove(.isHeldBack) != nil
+            records[Int(number)].flags.remove(.isParked) != nil
         else { return }
-        enqueueOrHold(number)
+        enqueueOrPark(number)
     }
 
     /// Held pages in an order that does not depend on that of the responses.
