@@ -516,10 +516,10 @@ extension Sentence {
         case .storageLead: "The store uses %1 of disk space:"
         case .storageSites: "%1 for the sites in their current state"
         case .storageIndex: "%1 for the search index"
-        case .storageRest:
-            "%1 for earlier snapshots, the list of what is stored (the database), and unused space"
+        case .storageEarlier: "%1 for earlier snapshots, and for files that were added after the last update"
+        case .storageRest: "%1 for the database with the lists of URLs and links, and for unused space"
         case .storageShared:
-            "Sites share files, which are counted for each of them. The sizes below add up to more than the store."
+            "Some files belong to several sites or pages. They are stored once, but the sizes below count them each time."
         case .storageMap: "Sizes of the sites in their current state"
         case .storageTable: "Sizes by site"
         case .largestPart: "Largest part"

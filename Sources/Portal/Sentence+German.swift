@@ -532,10 +532,11 @@ extension Sentence {
         case .storageLead: "Der Speicher belegt %1:"
         case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
         case .storageIndex: "%1 für den Suchindex"
-        case .storageRest:
-            "%1 für frühere Snapshots, das Inhaltsverzeichnis (die Datenbank) und ungenutzten Platz"
+        case .storageEarlier:
+            "%1 für frühere Snapshots und für Dateien, die seit der letzten Aktualisierung dazukamen"
+        case .storageRest: "%1 für die Datenbank mit den Listen der URLs und Links und für ungenutzten Platz"
         case .storageShared:
-            "Websites teilen sich Dateien, die bei jeder mitgezählt sind. Die Größen unten ergeben zusammen mehr als der Speicher."
+            "Manche Dateien gehören zu mehreren Websites oder Seiten. Sie sind nur einmal gespeichert, zählen in den Größen unten aber jedes Mal mit."
         case .storageMap: "Größe der Websites in ihrem aktuellen Stand"
         case .storageTable: "Größe nach Website"
         case .largestPart: "Größter Teil"

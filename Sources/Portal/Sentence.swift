@@ -147,7 +147,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         linkTimedOut, linkFragmentMissing, linkDead
 
     // Storage
-    case storageLead, storageSites, storageIndex, storageRest, storageShared, storageMap, storageTable, site,
+    case storageLead, storageSites, storageEarlier, storageIndex, storageRest, storageShared, storageMap,
+        storageTable, site,
         largestPart,
         cleanup,
         cleanupLead, cleanupLimit, cleanupLimitHint

@@ -25,8 +25,8 @@ struct StoragePage: PortalPage {
     let usages: [SiteUsage]
     /// The size of the whole store. Nil if private responses are hidden from the visitor, since the size includes them.
     let byteCount: Int64?
-    /// The size of the search index, which is a part of it.
-    private let indexByteCount: Int64
+    /// The parts of that size. Nil if they are not known, as for a store whose content is in S3.
+    private let parts: Parts?
     /// The limit of a cleanup, as the user typed it.
     private let limit: String?
     let title = "Storage"
@@ -36,7 +36,6 @@ struct StoragePage: PortalPage {
     /// - Parameter limit: the limit that the form contains at first.
     init(_ reader: StoreReader, _ cache: PortalCache, limit: String?) throws(StoreError) {
         byteCount = reader.hidesPrivate ? nil : reader.folder.byteCount
-        indexByteCount = reader.folder.searchIndexByteCount
         self.limit = limit
         var usages: [SiteUsage] = []
         for site in try cache.sites(reader) {
@@ -44,6 +43,37 @@ struct StoragePage: PortalPage {
             usages.append(SiteUsage(report, try cache.types(of: site, reader)))
         }
         self.usages = usages.sorted { ($0.byteCount, $1.site.id) > ($1.byteCount, $0.site.id) }
+        parts = try byteCount.flatMap { (byteCount) throws(StoreError) in
+            Parts(
+                of: byteCount, sites: usages.reduce(0) { $0 + $1.byteCount },
+                content: try reader.bodyByteCount(),
+                index: reader.folder.searchIndexByteCount)
+        }
+    }
+
+    /// The parts of the size of a store.
+    struct Parts {
+        /// The parts in the order of the list. Their sizes add up to the size of the store.
+        let list: [(sentence: Sentence, byteCount: Int64)]
+        /// Whether the sizes of the sites add up to more than the stored content, since each file is stored once.
+        let areFilesShared: Bool
+
+        /// Returns nil if the store is smaller than its content, which is then elsewhere.
+        ///
+        /// - Parameters:
+        ///   - byteCount: The size of the store.
+        ///   - sites: The sum of the sizes of all sites in their current state.
+        ///   - content: The size of all stored content, each file counted once.
+        ///   - index: The size of the search index.
+        init?(of byteCount: Int64, sites: Int64, content: Int64, index: Int64) {
+            let rest = byteCount - content - index
+            guard rest >= 0 else { return nil }
+            areFilesShared = sites > content
+            let earlier = content - min(sites, content)
+            list =
+                [(.storageSites, content - earlier)] + (earlier > 0 ? [(.storageEarlier, earlier)] : [])
+                + [(.storageIndex, index), (.storageRest, rest)]
+        }
     }
 
     /// The coordinates of the map. The style scales it to the width of the page.
@@ -64,20 +94,16 @@ struct StoragePage: PortalPage {
         html.cleanupForm(context, limit: limit)
     }
 
-    /// Writes what the size of the store consists of. Without earlier snapshots, sites that share content can be larger
-    /// than the store; then only the sum is true.
+    /// Writes what the size of the store consists of. `parts` is nil where that is unknown.
     private func writeParts(of byteCount: Int64, to html: inout HTMLWriter) {
-        let sites = usages.reduce(0) { $0 + $1.byteCount }
-        let rest = byteCount - sites - indexByteCount
         html.element("p", ["class": "lead"], say: Phrase(.storageLead, Wording.bytes(byteCount)))
-        guard rest >= 0 else { return html.element("p", say: .storageShared) }
+        guard let parts else { return }
         html.element("ul") { html in
-            for (sentence, size) in [
-                (Sentence.storageSites, sites), (.storageIndex, indexByteCount), (.storageRest, rest),
-            ] {
-                html.element("li", say: Phrase(sentence, Wording.bytes(size)))
+            for part in parts.list {
+                html.element("li", say: Phrase(part.sentence, Wording.bytes(part.byteCount)))
             }
         }
+        if parts.areFilesShared { html.element("p", say: .storageShared) }
     }
 
     /// Writes the treemap as SVG: a box for each site, divided by kind of content.

@@ -45,6 +45,12 @@ extension StoreReader {
             ?? StoreSummary()
     }
 
+    /// Returns the size of all stored bodies, each counted once.
+    package func bodyByteCount() throws(StoreError) -> Int64 {
+        if backEnd.hasStoredCounts, !hidesPrivate { return try summary().bytes }
+        return try prepare("SELECT coalesce(sum(size), 0) FROM body").first { $0.integer(0) } ?? 0
+    }
+
     /// The names of sites that consist of imported responses only.
     package func importedSites() throws(StoreError) -> Set<String> {
         var names: Set<String> = []

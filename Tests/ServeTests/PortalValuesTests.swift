@@ -52,6 +52,25 @@ import Web
         #expect(FolderListing.folder(of: href, below: prefix) == folder)
     }
 
+    @Test(arguments: [
+        (sites: 60, content: 100, [60, 40, 30, 70], false),
+        (100, 100, [100, 30, 70], false),
+        // Sites share files, so that their sizes add up to more than the content.
+        (150, 100, [100, 30, 70], true),
+    ])
+    func `the parts of the disk space add up to the size of the store`(
+        sites: Int64, content: Int64, expected: [Int64], areFilesShared: Bool
+    ) throws {
+        let parts = try #require(
+            StoragePage.Parts(of: 200, sites: sites, content: content, index: 30))
+        #expect(parts.list.map(\.byteCount) == expected)
+        #expect(parts.areFilesShared == areFilesShared)
+    }
+
+    @Test func `a store whose content is elsewhere has no list of parts`() {
+        #expect(StoragePage.Parts(of: 100, sites: 50, content: 100, index: 1) == nil)
+    }
+
     @Test(arguments: ["t.1.2", "a.https://a.test/?x", "a.", "t.0.0"])
     func `a search position is parsed back from its text`(text: String) {
         #expect(SearchPosition(text: text)?.text == text)
