@@ -71,9 +71,11 @@
 @_exported public import struct Reports.URLReport
 @_exported public import struct Reports.WorkProgress
 @_exported public import struct Search.IndexReport
+@_exported public import struct Search.PageDifferenceReport
 @_exported public import struct Search.SearchOptions
 @_exported public import struct Search.SearchReport
 @_exported public import struct Search.Snippet
+@_exported public import struct Search.TextDifference
 @_exported public import struct Store.KeepRules
 @_exported public import struct Store.MissingURLCounts
 @_exported public import struct Store.SnapshotName

@@ -1,5 +1,6 @@
 internal import Check
 internal import Reports
+internal import Search
 public import Store
 internal import Web
 
@@ -98,6 +99,37 @@ extension Larder {
             let storedSite = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try storedSite.snapshotsToCompare(from: first, to: second)
             return try DifferenceReport(of: storedSite, from: from, to: to, reader)
+        }
+    }
+
+    /// Compares the text of one page in two snapshots of its site. The snapshots are chosen as by `difference`. If several
+    /// sites have stored the page, the first of them by name that has these snapshots is used.
+    ///
+    /// - Throws: `LarderError` of kind `.input` if the page is not stored, or its site has no such snapshots.
+    public func pageDifference(
+        of page: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
+    ) async throws(LarderError) -> PageDifferenceReport {
+        let href = (try? WebURL.parseUserInput(page))?.key.href ?? page
+        return try await readStore("larder-diff") { (reader) throws(StoreError) in
+            let owners = Set(try reader.versions(of: href).map(\.site))
+            var failure = StoreError(
+                .request, doing: "compare", path: href, detail: "it is not stored",
+                advice: "list what is stored with: larder list")
+            for site in try reader.sites() where owners.contains(site.name) {
+                do throws(StoreError) {
+                    let (from, to) = try site.snapshotsToCompare(from: first, to: second)
+                    if let report = try PageDifferenceReport(of: href, site, from: from, to: to, reader) {
+                        return report
+                    }
+                    failure = StoreError(
+                        .request, doing: "compare", path: href,
+                        detail: "neither snapshot \(from.name) nor snapshot \(to.name) has it",
+                        advice: "see its copies with: larder show \(href)")
+                } catch  where error.reason == .request {
+                    failure = error
+                }
+            }
+            throw failure
         }
     }
 

@@ -121,7 +121,7 @@ extension Larder {
         let names = sites.map(\.name)
         guard SiteName.exactIndex(of: text, among: names) == nil else { return whole }
         let index = SiteName.index(of: target, among: names, acceptsOrigin: true)
-        let isOfPage = if index == nil { true } else { try await isPageOnly(target, among: names) }
+        let isOfPage = if index == nil { true } else { try await isPageOnly(target) }
         let owner: StatusReport.Site
         if let index, !isOfPage {
             owner = sites[index]
@@ -165,17 +165,18 @@ extension Larder {
         return try version.snapshot(of: site, word)
     }
 
+    /// Whether a text is not the name or host of a site, but a stored URL.
+    package func isPageOnly(_ text: String) async throws(LarderError) -> Bool {
+        let names = try await snapshots().sites.map(\.name)
+        guard SiteName.index(of: text, among: names) == nil else { return false }
+        return try await !sitesStoring(text).isEmpty
+    }
+
     private static func notStoredError(_ target: String, _ word: String) -> LarderError {
         LarderError(
             .input,
             "there is no snapshot of \(target) of \(word): it is not stored; prefetch it, or name a stored site"
         )
-    }
-
-    /// Whether a text is not the name or host of a site, but a stored URL whose origin has only one site.
-    private func isPageOnly(_ text: String, among names: [String]) async throws(LarderError) -> Bool {
-        guard SiteName.index(of: text, among: names) == nil else { return false }
-        return try await !sitesStoring(text).isEmpty
     }
 
     /// The names of the sites that have stored a URL in any snapshot.

@@ -10,8 +10,7 @@ struct ComparePage: PortalPage {
     let href: String
     let from: Snapshot
     let to: Snapshot
-    /// The differences; nil if the texts cannot be compared.
-    let difference: TextDifference?
+    let report: PageDifferenceReport
     /// Whether both snapshots have a screenshot of the page.
     let hasPictures: Bool
     let section = PortalSection.sites
@@ -29,14 +28,10 @@ struct ComparePage: PortalPage {
         let snapshots = site.snapshotsToDisplay(from: first, to: second)
         guard let from = snapshots.from, let to = snapshots.to else { return nil }
         (self.site, self.href, self.from, self.to) = (site, href, from, to)
-        let old = try reader.response(for: href, ofSnapshot: from.id)
-        let new = try reader.response(for: href, ofSnapshot: to.id)
-        guard old != nil || new != nil else { return nil }
-        if let old = old?.body, let new = new?.body {
-            difference = try TextDifference.between(old, new, reader)
-        } else {
-            difference = nil
+        guard let report = try PageDifferenceReport(of: href, site, from: from, to: to, reader) else {
+            return nil
         }
+        self.report = report
         let hasOldPicture = try reader.screenshot(of: href, in: from.id) != nil
         let hasNewPicture = try reader.screenshot(of: href, in: to.id) != nil
         hasPictures = hasOldPicture && hasNewPicture
@@ -57,7 +52,7 @@ struct ComparePage: PortalPage {
             for snapshot in [from, to] { writeSide(snapshot, to: &html, context) }
         }
         html.element("h2", say: .textDifferences)
-        guard let difference else {
+        guard let difference = report.difference else {
             html.element("p", ["class": "soft"], say: .textNotComparable)
             return
         }
@@ -99,19 +94,7 @@ struct ComparePage: PortalPage {
         }
     }
 
-    func members(_ context: PortalContext) -> JSONMembers {
-        [
-            "url": href, "from": from.number, "to": to.number, "compared": difference != nil,
-            "lines": (difference?.lines ?? []).map { line -> JSONMembers in
-                switch line {
-                case .same(let text): ["same": text]
-                case .removed(let text): ["removed": text]
-                case .added(let text): ["added": text]
-                case .gap(let count): ["equalLines": count]
-                }
-            },
-        ]
-    }
+    func members(_ context: PortalContext) -> JSONMembers { report.members }
 }
 
 extension HTMLWriter {

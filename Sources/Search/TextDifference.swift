@@ -1,10 +1,10 @@
 internal import Markup
 package import Store
-internal import Web
+package import Web
 
 /// The differences between the texts of two bodies, line by line. A line is a paragraph, a heading or a table cell.
-package struct TextDifference: Sendable, Equatable {
-    package enum Line: Sendable, Equatable {
+public struct TextDifference: Sendable, Equatable {
+    public enum Line: Sendable, Equatable {
         case same(String)
         case removed(String)
         case added(String)
@@ -12,7 +12,8 @@ package struct TextDifference: Sendable, Equatable {
         case gap(Int)
     }
 
-    package let lines: [Line]
+    /// The lines that differ, each with a few equal ones before and after it.
+    public let lines: [Line]
 
     /// Larger bodies, and texts with more different lines, are not compared.
     package static let maxBodyBytes = 4 * 1024 * 1024
@@ -21,7 +22,7 @@ package struct TextDifference: Sendable, Equatable {
     private static let contextLines = 2
 
     /// Whether the texts are equal.
-    package var isEmpty: Bool { lines.isEmpty }
+    public var isEmpty: Bool { lines.isEmpty }
 
     /// Compares the texts of two stored bodies. Nil if one of them is too large or damaged, or has no text.
     package static func between(
@@ -101,5 +102,16 @@ package struct TextDifference: Sendable, Equatable {
         }
         if left > 0 { shown.append(.gap(left)) }
         return shown
+    }
+}
+
+extension TextDifference.Line: JSONObject {
+    package var members: JSONMembers {
+        switch self {
+        case .same(let text): ["kind": "same", "text": text, "count": 1]
+        case .removed(let text): ["kind": "removed", "text": text, "count": 1]
+        case .added(let text): ["kind": "added", "text": text, "count": 1]
+        case .gap(let count): ["kind": "same", "text": nil as String?, "count": count]
+        }
     }
 }

@@ -235,22 +235,23 @@ extension CommandEntry {
                 """
             ], run: SnapshotsCommand.run),
         CommandEntry(
-            name: "diff", operands: "SITE [A] [B]|OLD NEW", operandCount: 1...3,
+            name: "diff", operands: "SITE|PAGE [A] [B]|OLD NEW", operandCount: 1...3,
             summary: "Show what changed between two snapshots, or write an update file",
             examples: [
                 "larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json",
+                "larder diff https://example.com/news.html yesterday latest",
                 "larder diff https://example.com/ --pictures",
                 "larder diff dist-1.0/ dist-1.1/ --patch update.tar --base https://app.example/ --from-release 1.0 --release 1.1 --sign larder.key",
             ],
             options: [
-                .store, .pictures, .updateFile, .updateSigningKey, .passphraseFile, .updateBase,
+                .store, .pageText, .pictures, .updateFile, .updateSigningKey, .passphraseFile, .updateBase,
                 .updateVersion, .updateFromVersion, .replaceFile, .json, .quiet, .progress,
             ], synonyms: ["compare", "changes"],
             notes: [
                 """
                 Without A and B, compares the live snapshot with the one before it. A and B are numbers, or dates such as
-                yesterday. The portal of larder serve shows the
-                screenshots of two snapshots side by side.
+                yesterday. For a site, lists the URLs that differ; for a stored page, prints the lines of its text that differ,
+                each with a few equal ones. The portal of larder serve also shows the screenshots of two snapshots side by side.
                 """,
                 """
                 With --patch, writes the changes to a file for machines without a network, which apply it with larder preload:

@@ -384,6 +384,10 @@ extension Option {
         name: "--pictures", placeholder: nil,
         help: "Compare screenshots, if prefetch took them with --render-pictures",
         brief: "Compare screenshots (see prefetch --render-pictures)")
+    static let pageText = Option(
+        name: "--text", placeholder: nil,
+        help: "Compare the text of one page, also if it is the start page of a site",
+        brief: "Compare the text of a page")
     static let updateFile = Option(
         name: "--patch", placeholder: "FILE",
         help: "Write an update file, for larder preload on other machines",

@@ -57,6 +57,41 @@ import Web
         #expect(try larder("snapshots").output.split(separator: "\n").count == 3)
     }
 
+    @Test func `diff prints the lines of a page that changed`() throws {
+        let page = origin.url("/ferry")
+        origin.on("/", .page("<p>Front page<p><a href=/ferry>Ferry</a>"))
+        origin.on("/ferry", .page("<p>1<p>2<p>3<p>4<p>A ticket costs 4.20<p>end"))
+        #expect(try larder("prefetch", site).status == 0)
+        #expect(
+            try larder("diff", page).errors.contains("there is no complete one before snapshot 1"))
+        origin.on("/", .page("<p>Front page of Monday<p><a href=/ferry>Ferry</a>"))
+        origin.on("/ferry", .page("<p>1<p>2<p>3<p>4<p>A ticket costs 5.10<p>end"))
+        #expect(try larder("prefetch", site).status == 0)
+
+        let difference = """
+              (2 equal lines)
+              3
+              4
+            - A ticket costs 4.20
+            + A ticket costs 5.10
+              end
+            \(page), snapshot 1 to 2: 1 line removed, 1 added
+
+            """
+        #expect(try larder("diff", page).output == difference)
+        #expect(try larder("diff", page, "1", "latest").output == difference)
+        #expect(
+            try larder("diff", page, "2", "2").output == "\(page), snapshot 2 to 2: the text is the same\n")
+        // The start page has the URL of the site, so that an option says that the page is meant.
+        #expect(try larder("diff", site).output.contains("2 changed"))
+        #expect(
+            try larder("diff", site, "--text").output.hasPrefix("- Front page\n+ Front page of Monday\n"))
+        let json = try larder("diff", page, "--json").output
+        #expect(try JSONValue.parse(json.utf8.span)["lines"]?[3]?["text"]?.string == "A ticket costs 4.20")
+        #expect(try larder("diff", origin.url("/none")).status == 2)
+        #expect(try larder("diff", page, "--text", "--pictures").errors.contains("exclude each other"))
+    }
+
     @Test func `on a terminal, a removal is confirmed first`() throws {
         #expect(try larder("prefetch", site).status == 0)
         let host = String(site.dropFirst("http://".count).dropLast())

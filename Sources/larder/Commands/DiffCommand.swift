@@ -3,7 +3,7 @@ internal import Reports
 internal import System
 
 /// `larder diff SITE [A] [B]`: lists the URLs that differ between two snapshots, by default the last two;
-/// with `--pictures`, compares their screenshots. With `--patch FILE`, writes an update file between the snapshots, or
+/// with `--pictures`, compares their screenshots. `larder diff PAGE [A] [B]` compares the text of a page. With `--patch FILE`, writes an update file between the snapshots, or
 /// between the folders of `larder diff OLD NEW`.
 ///
 /// Exit status 0, whether they differ or not. 1: something could not be included in the update file. 2: no such site or
@@ -26,9 +26,13 @@ enum DiffCommand {
                     "folders are compared for an update file; name it with \(Option.updateFile.name) FILE")
             }
             let (site, larder) = (arguments.operands[0], try arguments.larder)
+            let isPage = try await isPage(site, arguments, larder)
             let from = try await arguments.snapshot(1, of: site, larder)
             let to = try await arguments.snapshot(2, of: site, larder)
-            if arguments.has(.pictures) {
+            if isPage {
+                let report = try await larder.pageDifference(of: site, from: from, to: to)
+                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            } else if arguments.has(.pictures) {
                 let report = try await arguments.larder.screenshotDifferences(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : screenshotText(of: report, arguments))
             } else {
@@ -37,6 +41,18 @@ enum DiffCommand {
             }
             return .done
         }
+    }
+
+    /// Whether the text of a page is compared: with `--text`, or if the operand is a stored URL and no site.
+    private static func isPage(
+        _ operand: String, _ arguments: Arguments, _ larder: Larder
+    ) async throws -> Bool {
+        guard arguments.has(.pageText) else { return try await larder.isPageOnly(operand) }
+        guard !arguments.has(.pictures) else {
+            throw UsageError(
+                "\(Option.pictures.name) and \(Option.pageText.name) exclude each other; use one of them")
+        }
+        return true
     }
 
     // MARK: Update files
@@ -142,6 +158,32 @@ enum DiffCommand {
         if report.count(.changed) > 0 {
             lines.append("To see them side by side: \(arguments.command("serve"))")
         }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The differences of a page as text: its lines, removed ones with `-` and added ones with `+`, then the counts.
+    private static func text(of report: PageDifferenceReport) -> String {
+        let title = "\(report.url), snapshot \(report.from) to \(report.to)"
+        guard report.isInEarlier else { return "\(title): the page is new" }
+        guard report.isInLater else { return "\(title): the page is not in snapshot \(report.to)" }
+        guard let difference = report.difference else {
+            return "\(title): the copies cannot be compared, since one of them has no text or is too large"
+        }
+        guard !difference.isEmpty else { return "\(title): the text is the same" }
+        var (lines, removed, added): ([String], Int, Int) = ([], 0, 0)
+        for line in difference.lines {
+            switch line {
+            case .same(let text): lines.append("  \(text)")
+            case .removed(let text):
+                lines.append("- \(text)")
+                removed += 1
+            case .added(let text):
+                lines.append("+ \(text)")
+                added += 1
+            case .gap(let count): lines.append("  (\(Wording.count(count, "equal line")))")
+            }
+        }
+        lines.append("\(title): \(Wording.count(removed, "line")) removed, \(Wording.number(added)) added")
         return lines.joined(separator: "\n")
     }
 
