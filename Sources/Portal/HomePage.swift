@@ -17,6 +17,9 @@ struct HomePage: PortalPage {
     private let recent: [StoreReader.ReadPage]
     /// The last removal of a site, planned, running or done, as long as it can be undone; nil if there is none.
     private let removal: PortalJob?
+    /// The size of the store. If private responses are hidden from the visitor, the sum of the sizes of the shown sites, since
+    /// the size of the store includes them.
+    private let byteCount: Int64
     /// The identity of the store.
     private let storeIdentity: String
     let title = "Larder"
@@ -59,6 +62,9 @@ struct HomePage: PortalPage {
         } else {
             self.removal = nil
         }
+        byteCount =
+            reader.hidesPrivate
+            ? cards.reduce(0) { $0 + $1.report.tally.byteCount } : reader.folder.byteCount
         storeIdentity = reader.folder.identity
     }
 
@@ -86,8 +92,7 @@ struct HomePage: PortalPage {
             }
         }
         html.element("p", ["class": "lead", "id": "sums", "data-renew": ""]) { html in
-            let bytes = cards.reduce(0) { $0 + $1.report.tally.byteCount }
-            html.say(.homeLead, html.count(cards.count, .oneSite, .manySites), Wording.bytes(bytes))
+            html.say(.homeLead, html.count(cards.count, .oneSite, .manySites), Wording.bytes(byteCount))
         }
         html.idleScheduleNotice(context, isScheduled: cards.contains { $0.report.site.schedule != nil })
         html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))

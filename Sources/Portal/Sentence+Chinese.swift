@@ -304,7 +304,7 @@ extension Sentence {
         case .importBaseHint: "仅用于未记录原始网址的文件夹和网页，例如 https://example.com/docs/"
 
         // The home page
-        case .homeLead: "%1，共 %2。"
+        case .homeLead: "%1，占用 %2 磁盘空间。"
         case .oneSite: "%1 个站点"
         case .manySites: "%1 个站点"
         case .searchStoredPages: "搜索已存储的网页"

@@ -330,7 +330,7 @@ extension Sentence {
             "Only for folders and saved pages that do not contain it, for example https://example.com/docs/"
 
         // The home page
-        case .homeLead: "%1, %2."
+        case .homeLead: "%1, %2 of disk space."
         case .oneSite: "%1 site"
         case .manySites: "%1 sites"
         case .searchStoredPages: "Search stored pages"

@@ -342,7 +342,7 @@ extension Sentence {
             "Nur für Ordner und gesicherte Seiten, die sie nicht enthalten, zum Beispiel https://example.com/docs/"
 
         // The home page
-        case .homeLead: "%1, %2."
+        case .homeLead: "%1, %2 Speicherplatz."
         case .oneSite: "%1 Website"
         case .manySites: "%1 Websites"
         case .searchStoredPages: "Gespeicherte Seiten durchsuchen"

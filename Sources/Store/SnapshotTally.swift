@@ -8,7 +8,7 @@ package struct SnapshotTally: Sendable, Equatable {
     package var redirects = 0
     /// Whether counting stopped at the limit for at least one kind.
     package var isCapped = false
-    /// The size of the bodies of pages plus that of the bodies of assets, each body counted once in either.
+    /// The size of all bodies, each counted once.
     package var byteCount: Int64 = 0
     /// Whether `byteCount` is estimated from some of the bodies.
     package var isEstimate = false
@@ -46,7 +46,7 @@ extension StoreReader {
     }
 
     /// Counts the responses of a snapshot, up to `limit` of each kind. The size is that of at most `limit`
-    /// bodies of each role, and is extrapolated from them if there are more.
+    /// bodies, and is extrapolated from them if there are more.
     package func tally(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> SnapshotTally {
         var tally = SnapshotTally()
         func count(_ rows: String, _ condition: String) throws(StoreError) -> Int {
@@ -72,47 +72,47 @@ extension StoreReader {
         return tally
     }
 
-    /// Adds the sizes of the bodies of pages (role 0) and assets (role 1). If there are more than `limit`, the sum is
-    /// estimated as if all responses had bodies of their own, because counting distinct bodies would read all rows.
+    /// Adds the sizes of the bodies of a snapshot, each counted once. If there are more than `limit`, the sum is estimated as
+    /// if all responses had bodies of their own, because counting distinct bodies would read all rows.
     private func measure(_ snapshot: Int64, _ limit: Int, _ tally: inout SnapshotTally) throws(StoreError) {
-        for role in 0...1 {
-            var (measured, bytes): (Int64, Int64) = (0, 0)
-            try eachRow(
-                """
-                SELECT count(*), coalesce(sum(size), 0)
-                FROM (
-                    SELECT DISTINCT body FROM \(Schema.rows(ofSnapshot: "?1", "role", "status", "body")) AS response
-                    WHERE role = ?2 AND status < 300 LIMIT ?3) AS few
-                JOIN body ON body.id = few.body
-                """, .integer(snapshot), .integer(Int64(role)), .integer(Int64(limit))
-            ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
-            guard measured == Int64(limit) else {
-                tally.byteCount += bytes
-                continue
-            }
-            var all: Int64 = 0
-            try eachRow(
-                """
-                SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1", "role", "status")) AS response
-                WHERE role = ?2 AND status < 300
-                """, .integer(snapshot), .integer(Int64(role))
-            ) { all = $0.integer(0) }
-            tally.isEstimate = true
-            tally.byteCount += Int64(Double(bytes) / Double(measured) * Double(all))
+        var (measured, bytes): (Int64, Int64) = (0, 0)
+        try eachRow(
+            """
+            SELECT count(*), coalesce(sum(size), 0)
+            FROM (
+                SELECT DISTINCT body FROM \(Schema.rows(ofSnapshot: "?1", "body")) AS response
+                WHERE body IS NOT NULL LIMIT ?2) AS few
+            JOIN body ON body.id = few.body
+            """, .integer(snapshot), .integer(Int64(limit))
+        ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
+        guard measured == Int64(limit) else {
+            tally.byteCount += bytes
+            return
         }
+        var all: Int64 = 0
+        try eachRow(
+            """
+            SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1", "body")) AS response WHERE body IS NOT NULL
+            """, .integer(snapshot)
+        ) { all = $0.integer(0) }
+        tally.isEstimate = true
+        tally.byteCount += Int64(Double(bytes) / Double(measured) * Double(all))
     }
 
     /// Returns the media types of the first `limit` responses with a body in a snapshot, the most frequent
-    /// first.
+    /// first. A body that several responses of a type share is counted once.
     package func types(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
         var types: [TypeTally] = []
         try eachRow(
             """
-            SELECT type, count(*), sum(size)
+            SELECT type, sum(responses), sum(size)
             FROM (
-                SELECT type, body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
-                WHERE body IS NOT NULL LIMIT ?2) AS few
-            JOIN body ON body.id = few.body
+                SELECT type, body, count(*) AS responses
+                FROM (
+                    SELECT type, body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
+                    WHERE body IS NOT NULL LIMIT ?2) AS few
+                GROUP BY type, body) AS bodies
+            JOIN body ON body.id = bodies.body
             GROUP BY type ORDER BY 2 DESC, 1 NULLS FIRST
             """, .integer(snapshot), .integer(Int64(limit))
         ) { row in

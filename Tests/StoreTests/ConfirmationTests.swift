@@ -49,9 +49,19 @@ import Web
         let rows = Schema.rows(ofSnapshot: "?1", "role", "status", "body")
         var plan: [String] = []
         try store.reader().prepare(
-            "EXPLAIN QUERY PLAN SELECT DISTINCT body FROM \(rows) AS response WHERE role = 0 AND status < 300"
+            "EXPLAIN QUERY PLAN SELECT DISTINCT body FROM \(rows) AS response WHERE body IS NOT NULL"
         ).each(.integer(1)) { plan.append($0.text(3)) }
         #expect(plan.contains { $0.contains("SEARCH response USING COVERING INDEX response_snapshot") })
+    }
+
+    @Test func `the size of a snapshot counts a shared body once`() throws {
+        try store.snapshot([
+            store.response("/a", "same"), store.response("/b", "same"), store.response("/c", "other text"),
+        ])
+        let reader = try store.reader()
+        #expect(try reader.tally(ofSnapshot: 1, limit: 10).byteCount == 14)
+        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.count).reduce(0, +) == 3)
+        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.byteCount).reduce(0, +) == 14)
     }
 
     @Test func `a snapshot of a part of the site takes over the other responses`() throws {
@@ -71,6 +81,16 @@ import Web
         // Readers still see it, until the origin says that it is gone.
         #expect(try store.text("/dropped") == "/dropped")
         #expect(try store.inspect().isSound)
+    }
+
+    @Test func `the size of a snapshot counts a shared body once`() throws {
+        try store.snapshot([
+            store.response("/a", "same"), store.response("/b", "same"), store.response("/c", "other text"),
+        ])
+        let reader = try store.reader()
+        #expect(try reader.tally(ofSnapshot: 1, limit: 10).byteCount == 14)
+        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.count).reduce(0, +) == 3)
+        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.byteCount).reduce(0, +) == 14)
     }
 
     @Test func `a snapshot of a part of the site takes over what its readers see after a rollback`() throws {
