@@ -371,7 +371,7 @@ package enum SiteName {
         guard !candidates.isEmpty else { return notStoredError(text, among: names) }
         return StoreError(
             .request, doing: "remove", path: text, detail: "a removal needs the whole name of the site",
-            advice: "the name is: \(candidates.joined(separator: ", or "))")
+            advice: "to remove it: \(candidates.map { "larder remove \($0)" }.joined(separator: ", or "))")
     }
 
     /// Returns the error for a text that names no stored site. Its advice depends on the probable meaning of the text.

@@ -124,14 +124,16 @@ public struct ByteSize: Sendable, Hashable {
     /// Parses a decimal number with an optional unit: `k`, `M`, `G` and `T` are powers of 1000, and powers of 1024 if
     /// an `i` follows. A `B` may follow the unit. Case does not matter. Nil for any other text, and if the size
     /// exceeds `Int64`.
+    ///
+    /// The fraction may follow a comma, as in German. `1,500M` is nil, since it may also mean 1500 megabytes.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         let digits = bytes.prefix(while: Self.isDigit)
         var rest = bytes[digits.endIndex...]
         var fraction = rest[..<rest.startIndex]
-        if rest.first == UInt8(ascii: ".") {
+        if let separator = rest.first, separator == UInt8(ascii: ".") || separator == UInt8(ascii: ",") {
             fraction = rest.dropFirst().prefix(while: Self.isDigit)
-            guard !fraction.isEmpty else { return nil }
+            guard !fraction.isEmpty, separator == UInt8(ascii: ".") || fraction.count != 3 else { return nil }
             rest = rest[fraction.endIndex...]
         }
         guard let unit = Self.unit(rest), let whole = Int64(String(decoding: digits, as: UTF8.self)) else {

@@ -15,7 +15,7 @@ import Testing
         try Command(words, home: home).wait()
     }
 
-    @Test("An update without changes is reported in one line, without the missing URLs")
+    @Test("An update without changes is reported in two lines, the second with what is broken")
     func unchanged() throws {
         origin.on(
             "/",
@@ -28,7 +28,7 @@ import Testing
         #expect(lines.count == 2, "\(update)")
         #expect(lines.first?.hasPrefix("\(origin.url("/")): nothing has changed (1 URL checked, ") == true)
         #expect(lines.first?.hasSuffix("; snapshot 1 stays live") == true)
-        #expect(lines.last == "  1 URL broken on the live site, as before (--json lists all)")
+        #expect(lines.last == "  1 URL broken on the live site, as before: \(origin.url("/gone"))")
     }
 
     @Test("An update after a rollback reports what changes for readers")

@@ -37,7 +37,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("127.0.0.1:8801", "needs the whole name of the site; the name is: http://127.0.0.1:8801/shop/"),
+        (
+            "127.0.0.1:8801",
+            "needs the whole name of the site; to remove it: larder remove http://127.0.0.1:8801/shop/"
+        ),
         ("https://wiki.test/", "the name is: https://wiki.test/a/, or https://wiki.test/b/"),
         ("elsewhere.test", "it is not stored; the stored sites are: "),
     ])

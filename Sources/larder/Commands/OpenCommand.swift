@@ -130,7 +130,7 @@ enum OpenCommand {
             // Without a desktop, `xdg-open` may start and then fail, or wait for a terminal.
             let hasDesktop = getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil
             guard hasDesktop, Program.start("xdg-open", [address]) else {
-                return terminal.fail("no browser was found; open the URL above yourself, or set BROWSER")
+                return terminal.fail("there is no desktop here; open the URL above yourself, or set BROWSER")
             }
             return
         }

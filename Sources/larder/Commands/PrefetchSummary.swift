@@ -13,6 +13,8 @@ internal import Reports
 enum PrefetchSummary {
     /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
+    /// The maximum number of URLs in the line that names those that are still broken after an update without changes.
+    private static let maxUnchangedItems = 2
     /// Advice for sites that send bot challenges, which Larder does not solve.
     static let challengeAdvice =
         "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
@@ -80,8 +82,10 @@ enum PrefetchSummary {
         lines += missingList(missing.kept, "URL", "failed, stored response kept")
         lines += hostRefusalLines(report)
         if report.isUnchanged, !missing.broken.isEmpty {
+            let names = missing.broken.prefix(maxUnchangedItems).map(\.url).joined(separator: ", ")
+            let more = missing.broken.count > maxUnchangedItems ? " … (--json lists all)" : ""
             lines.append(
-                "  \(Wording.count(missing.broken.count, "URL")) broken on the live site, as before (--json lists all)"
+                "  \(Wording.count(missing.broken.count, "URL")) broken on the live site, as before: \(names)\(more)"
             )
         } else {
             lines += missingList(missing.broken, "URL", "broken on the live site")
