@@ -100,16 +100,18 @@ extension StoreReader {
     }
 
     /// Returns the media types of the first `limit` responses with a body in a snapshot, the most frequent
-    /// first. A body that several responses of a type share is counted once.
+    /// first. The counts are those of pages and assets that were found, as in `tally`. The sizes also include the bodies of
+    /// errors, and the texts and pictures of rendered pages. A body that several responses of a type share is counted
+    /// once.
     package func types(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
         var types: [TypeTally] = []
         try eachRow(
             """
             SELECT type, sum(responses), sum(size)
             FROM (
-                SELECT type, body, count(*) AS responses
+                SELECT type, body, sum(CASE WHEN role IN (0, 1) AND status < 300 THEN 1 ELSE 0 END) AS responses
                 FROM (
-                    SELECT type, body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
+                    SELECT type, body, role, status FROM \(Schema.rows(ofSnapshot: "?1")) AS response
                     WHERE body IS NOT NULL LIMIT ?2) AS few
                 GROUP BY type, body) AS bodies
             JOIN body ON body.id = bodies.body
