@@ -6,13 +6,16 @@ package enum ZstdFrame {
     /// Whether libzstd is available. If not, `compress` and `decompress` always return nil.
     package static var isAvailable: Bool { CodingLibrary.zstd != nil }
 
-    private static let level: Int32 = 1
+    /// The level for bodies that are stored: the fastest.
+    private static let storageLevel: Int32 = 1
     private static let compressors = ZstdContextPool { CodingLibrary.zstd?.createCCtx() }
     private static let decompressors = ZstdContextPool { CodingLibrary.zstd?.createDStream() }
 
     /// Returns the compressed bytes; nil if they would not be more than an eighth smaller. Then decompressing on
     /// each use would cost more than the saved space is worth.
-    package static func compress(_ bytes: [UInt8]) -> [UInt8]? {
+    package static func compress(_ bytes: [UInt8]) -> [UInt8]? { compress(bytes, level: storageLevel) }
+
+    static func compress(_ bytes: [UInt8], level: Int32) -> [UInt8]? {
         guard let zstd = CodingLibrary.zstd else { return nil }
         let maxBytes = bytes.count - bytes.count / 8
         return compressors.withContext { context in

@@ -34,24 +34,24 @@ struct OutgoingResponse {
     ///
     /// - Parameters:
     ///   - acceptsZstd: Whether the client accepts the answer's zstd-compressed body as the body.
-    ///   - dictionary: The changes for a client that knows compression dictionaries.
+    ///   - coded: The changes for a client that accepts other codings than those of the answer.
     ///   - boundary: The separator of several parts, which must not occur in the body.
     init(
         _ answer: Answer, _ selection: ResponseSelection, clientFields: [UInt8], withBody: Bool,
-        acceptsZstd: Bool = false, dictionary: DictionaryReply? = nil,
+        acceptsZstd: Bool = false, coded: CodedReply? = nil,
         boundary: @autoclosure () -> String
     ) {
         // A part is no dictionary, and neither is an error.
-        let replaced = dictionary?.replacedFields ?? []
-        let allFields = clientFields + (dictionary?.lines ?? [])
+        let replaced = coded?.replacedFields ?? []
+        let allFields = clientFields + (coded?.lines ?? [])
         let contentRangeLine: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
         let total = answer.bodyByteCount
         switch selection {
         case .whole:
-            let coded =
-                dictionary?.delta.map { ($0, "dcz") }
-                ?? (acceptsZstd ? answer.zstdBody : nil).map { ($0, "zstd") }
-            guard let (body, coding) = coded else {
+            let body =
+                coded?.body
+                ?? (acceptsZstd ? answer.zstdBody : nil).map { (bytes: $0, coding: "zstd") }
+            guard let (body, coding) = body else {
                 guard !replaced.isEmpty else {
                     self.init(answer, clientFields: allFields, withBody: withBody)
                     return

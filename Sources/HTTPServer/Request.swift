@@ -136,6 +136,8 @@ package struct RequestHead: Equatable {
     package var hasUpgrade = false
     /// Whether `Accept-Encoding` contains zstd without a weight.
     package var acceptsZstd = false
+    /// Whether `Accept-Encoding` contains gzip without a weight.
+    package var acceptsGzip = false
     /// Whether `Accept-Encoding` contains dcz without a weight (RFC 9842).
     package var acceptsDCZ = false
     /// Whether a browser requests a script or a style sheet for a document, by `Sec-Fetch-Dest`.
@@ -335,6 +337,7 @@ struct RequestHeadParser {
             head.isForScriptOrStyle = matches(value, "script") || matches(value, "style")
         case 15 where matches(name, "accept-encoding"):
             if listContains(value, "zstd") { head.acceptsZstd = true }
+            if listContains(value, "gzip") { head.acceptsGzip = true }
             if listContains(value, "dcz") { head.acceptsDCZ = true }
         case 17 where matches(name, "transfer-encoding"): return parseTransferEncoding(value, into: &head)
         case 9 where matches(name, "forwarded") || matches(name, "x-real-ip"): head.isForwarded = true

@@ -293,7 +293,7 @@ final class RequestHandler {
             return
         }
         // The common case: nothing to add, and nothing queued before it.
-        if isLast, !isStopping, reply.clientFields.isEmpty, reply.dictionary == nil,
+        if isLast, !isStopping, reply.clientFields.isEmpty, reply.coded == nil,
             request.head.canSendUnchanged, reply.answer.canSendUnchanged
         {
             client.sendImmediately(reply.answer, now: now)
@@ -331,12 +331,12 @@ final class RequestHandler {
                 of: reply.answer, method: pending.method, fields: fields, now: date, as: reply.role)
             outgoing = OutgoingResponse(
                 reply.answer, selection, clientFields: own, withBody: withBody,
-                acceptsZstd: pending.head.acceptsZstd, dictionary: reply.dictionary,
+                acceptsZstd: pending.head.acceptsZstd, coded: reply.coded,
                 boundary: Self.makeBoundary())
         } else {
             outgoing = OutgoingResponse(
                 reply.answer, .whole, clientFields: own, withBody: withBody,
-                acceptsZstd: pending.head.acceptsZstd, dictionary: reply.dictionary,
+                acceptsZstd: pending.head.acceptsZstd, coded: reply.coded,
                 boundary: "")
         }
         if client.queueAnswer(outgoing) { return }

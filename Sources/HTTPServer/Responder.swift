@@ -128,8 +128,8 @@ package struct Reply: Sendable {
     /// Header lines for this client only, each with its CRLF. The answer does not contain them, because it is
     /// shared with other clients.
     package var clientFields: [UInt8] = []
-    /// The changes for a client that knows compression dictionaries; nil for other clients.
-    package var dictionary: DictionaryReply?
+    /// The changes for a client that accepts other codings than those of the answer; nil for other clients.
+    package var coded: CodedReply?
     /// The role in which the answer is given. It decides how the client's preconditions are evaluated.
     package var role = Preconditions.Role.origin
     /// The source of the answer, for the statistics.

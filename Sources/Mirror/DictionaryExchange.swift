@@ -62,7 +62,8 @@ struct DictionaryExchange {
         let isForPage = isOffered && !isProxy && request.head.isForScriptOrStyle
         lines += isForPage ? "Vary: *\r\n" : "Vary: Accept-Encoding, Available-Dictionary\r\n"
         var reply = reply
-        reply.dictionary = DictionaryReply(replacedFields: replaced, lines: Array(lines.utf8), delta: delta)
+        reply.coded = CodedReply(
+            replacedFields: replaced, lines: Array(lines.utf8), body: delta.map { ($0, "dcz") })
         return reply
     }
 

@@ -91,9 +91,10 @@ import Web
         return fields(of: offer)
     }
 
-    static func decode(_ response: RawResponse, from old: [UInt8]) throws -> String {
-        let dictionary = try #require(CompressionDictionary(old, sha256: sha256(old)))
-        let decoder = try #require(try BodyDecoder(["Content-Encoding": "dcz"], dictionary: dictionary))
+    static func decode(_ response: RawResponse, from old: [UInt8]? = nil) throws -> String {
+        let dictionary = try old.map { try #require(CompressionDictionary($0, sha256: sha256($0))) }
+        let coding = response["Content-Encoding"] ?? "identity"
+        let decoder = try #require(try BodyDecoder(["Content-Encoding": coding], dictionary: dictionary))
         var output: [UInt8] = []
         try response.body.withUnsafeBytes { body in
             try decoder.decode(body) { (bytes) throws(CodingError) in

@@ -35,11 +35,61 @@ struct UpdateFiles {
         var reply = Reply(answer: answer.answer)
         guard answer.outcome == .file else { return reply }
         if Self.canBecomeDocument(update.fields) { reply.clientFields = Self.sandbox }
-        reply.dictionary = try dictionary(for: answer.answer, update, request)
+        let dictionary = try dictionary(for: answer.answer, update, request)
         let byteCount = answer.answer.bodyByteCount
-        let saved = reply.dictionary?.delta.map { byteCount - $0.count } ?? 0
+        let saved = dictionary?.body.map { byteCount - $0.bytes.count } ?? 0
         service.counts.addFile(byteCount: byteCount, savedByteCount: saved)
+        reply.coded =
+            dictionary?.body == nil
+            ? compressed(answer.answer, request, dictionary) ?? dictionary : dictionary
         return reply
+    }
+
+    // MARK: - Compression
+
+    /// The changes in a reply by which the client gets the body in zstd or gzip; nil if it gets the whole body.
+    ///
+    /// - Parameter reply: the changes so far.
+    private func compressed(_ answer: Answer, _ request: Request, _ reply: CodedReply?) -> CodedReply? {
+        guard Self.canCompress(answer.value(of: "content-type"), answer.bodyByteCount),
+            request.head.method == .get || request.head.method == .head, !request.head.isConditional,
+            let encoder: ContentEncoder =
+                request.head.acceptsZstd ? .zstd : request.head.acceptsGzip ? .gzip : nil,
+            // The store may have compressed the body already.
+            encoder != .zstd || answer.zstdBody == nil, let body = encoded(answer, encoder)
+        else { return nil }
+        // RFC 9530, section 3: `Repr-Digest` would be the digest of the coded body.
+        return CodedReply(
+            replacedFields: (reply?.replacedFields ?? []) + ["repr-digest"], lines: reply?.lines ?? [],
+            body: (body, encoder.rawValue))
+    }
+
+    /// The body of a file in a coding; nil if that saves too little, or while another thread compresses it.
+    private func encoded(_ answer: Answer, _ encoder: ContentEncoder) -> [UInt8]? {
+        // The tag names the body, which several releases may have.
+        let key = DeltaCache.Key(
+            dictionarySHA256: [], href: "", storedSHA256: [],
+            rendering: "\(encoder.rawValue) \(answer.entityTag ?? "")")
+        switch context.deltas.find(key, generation: 0, isStored: { _ in true }) {
+        case .known(let body): return body
+        case .pending: return nil
+        case .missing: break
+        }
+        let whole = answer.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)
+        let body = whole.flatMap { encoder.encode($0, maxBytes: $0.count / 8 * 7) }
+        context.deltas.finish(key, delta: body, source: nil, generation: 0)
+        return body
+    }
+
+    /// Whether a file of this type and size may be compressed: it is not compressed already, does not fit into a packet, and is
+    /// not so large that others would have to wait.
+    private static func canCompress(_ type: String?, _ byteCount: Int) -> Bool {
+        let fields: HTTPFields = ["Content-Type": type ?? ""]
+        guard (1024...DictionaryEncoder.maxBodyBytes).contains(byteCount),
+            let type = fields.contentType?.essence
+        else { return false }
+        return type == "image/svg+xml"
+            || !["image/", "audio/", "video/", "font/", "application/zip"].contains { type.hasPrefix($0) }
     }
 
     private func answer(to update: UpdateRequest, _ request: Request) throws(StoreError) -> UpdateAnswer {
@@ -81,8 +131,9 @@ struct UpdateFiles {
             ),
             ("Cache-Control", "public, max-age=31536000, immutable"),
             ("ETag", "\"\(Hex.encode(body.sha256).prefix(32))\""), ("Repr-Digest", "sha-256=:\(digest):"),
-            ("Vary", frame == nil ? "Sec-Fetch-Dest" : "Accept-Encoding, Sec-Fetch-Dest"),
         ]
+        let isCoded = frame != nil || Self.canCompress(fields[0].value, body.byteCount)
+        fields.append(("Vary", isCoded ? "Accept-Encoding, Sec-Fetch-Dest" : "Sec-Fetch-Dest"))
         fields += UpdateAnswer.sharedFields
         let answer: Answer
         let terms = dictionaryTerms(of: response, body, url, update.app)
@@ -148,7 +199,7 @@ struct UpdateFiles {
     /// nil for other clients.
     private func dictionary(
         for answer: Answer, _ update: UpdateRequest, _ request: Request
-    ) throws(StoreError) -> DictionaryReply? {
+    ) throws(StoreError) -> CodedReply? {
         guard let terms = answer.dictionary, DictionaryExchange.canApply(to: request),
             WebURL(update.origin + "/")?.canUseDictionaries ?? false,
             DictionaryReadability.isReadable(update.fields, allowedOrigin: "*")
@@ -157,9 +208,9 @@ struct UpdateFiles {
         let lines =
             "Use-As-Dictionary: \(terms.rule)\r\nVary: Accept-Encoding, Available-Dictionary, Sec-Fetch-Dest\r\n"
         // RFC 9530, section 3: with the difference, `Repr-Digest` would be the digest of the coded body.
-        return DictionaryReply(
+        return CodedReply(
             replacedFields: delta == nil ? ["vary"] : ["vary", "repr-digest"], lines: Array(lines.utf8),
-            delta: delta)
+            body: delta.map { ($0, "dcz") })
     }
 
     /// The body in the coding `dcz`; nil if the client gets the whole body.

@@ -115,7 +115,7 @@ import Web
         let second = try #require(try await app.publish([later: script(2)]).release)
         try await app.withServer { (server) async throws in
             let codings = [("Accept-Encoding", "zstd, dcz")]
-            let old = try server.send("files/\(first)/\(earlier)", fields: codings)
+            let old = try server.send("files/\(first)/\(earlier)", fields: [("Accept-Encoding", "dcz")])
             let rule = "match=\"/-/updates/shop/files/*/\(pattern)\""
             #expect(old["Use-As-Dictionary"]?.contains(rule) == true)
             #expect(old.all("Cache-Control") == ["public, max-age=31536000, immutable"])
@@ -128,11 +128,52 @@ import Web
             // A dictionary that the server does not have.
             let other =
                 codings + [("Available-Dictionary", ":\(Base64.encode([UInt8](repeating: 1, count: 32))):")]
-            #expect(try server.send("files/\(second)/\(later)", fields: other).text == script(2))
+            let whole = try server.send("files/\(second)/\(later)", fields: other)
+            #expect(whole["Content-Encoding"] == "zstd")
+            #expect(try DictionaryServingTests.decode(whole) == script(2))
             let metrics = try server.send("/-/metrics").text
             #expect(metrics.contains("larder_updates_requests_total{service=\"files\",outcome=\"file\"} 3"))
             #expect(!metrics.contains("larder_updates_saved_bytes_total 0"))
             #expect(metrics.contains("larder_update_share{app=\"shop\""))
+        }
+    }
+
+    @Test(arguments: [
+        ("gzip, deflate, br, zstd", "zstd"), ("gzip", "gzip"), ("deflate, gzip", "gzip"), ("br", nil),
+        ("gzip;q=0", nil),
+    ])
+    func `a client gets text in the best coding that it accepts`(accepted: String, coding: String?)
+        async throws
+    {
+        let text = String(repeating: "larder ", count: 1000)
+        let names = ["main.js", "index.html", "data.bin", "picture.png", "small.js"]
+        let files = Dictionary(uniqueKeysWithValues: names.map { ($0, $0 == "small.js" ? "x" : text) })
+        let release = try #require(try await app.publish(files).release)
+        try await app.withServer { (server) async throws in
+            // Twice: the second answer is from memory.
+            for _ in 0..<2 {
+                for name in names {
+                    let fields = [("Accept-Encoding", accepted)]
+                    let answer = try server.send("files/\(release)/\(name)", fields: fields)
+                    let isText = name != "picture.png" && name != "small.js"
+                    #expect(answer["Content-Encoding"] == (isText ? coding : nil), "\(name)")
+                    #expect(answer["Vary"]?.contains("Accept-Encoding") == isText, "\(name)")
+                    #expect(answer.all("Vary").count == 1 && answer.all("ETag").count == 1)
+                    guard answer["Content-Encoding"] != nil else {
+                        #expect(answer.text == files[name] && answer["Repr-Digest"] != nil)
+                        continue
+                    }
+                    #expect(answer.body.count < 200 && answer["ETag"]?.hasPrefix("W/") == true)
+                    #expect(answer["Repr-Digest"] == nil && answer["Accept-Ranges"] == nil)
+                    #expect(try DictionaryServingTests.decode(answer) == text)
+                    let head = try server.send(
+                        "files/\(release)/\(name)", method: "HEAD", fields: fields)
+                    #expect(head["Content-Length"] == "\(answer.body.count)" && head.body.isEmpty)
+                    let part = try server.send(
+                        "files/\(release)/\(name)", fields: fields + [("Range", "bytes=7-13")])
+                    #expect(part.status == 206 && part.text == "larder ")
+                }
+            }
         }
     }
 

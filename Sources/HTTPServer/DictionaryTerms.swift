@@ -21,16 +21,19 @@ package struct DictionaryTerms: Sendable, Equatable {
     }
 }
 
-/// The changes in an answer for one client that knows compression dictionaries.
-package struct DictionaryReply: Sendable {
+/// The changes in an answer for one client that accepts other codings than those of the answer.
+package struct CodedReply: Sendable {
     /// Fields of the answer that are left out, in lower case.
     package let replacedFields: [StaticString]
     /// Further header lines, each with its CRLF.
     package let lines: [UInt8]
-    /// The whole body in the coding `dcz`, for a client that has the dictionary.
-    package let delta: [UInt8]?
+    /// The whole body in a coding that the client accepts, such as `dcz` for a client that has the dictionary. Nil if the client
+    /// gets the answer's body.
+    package let body: (bytes: [UInt8], coding: String)?
 
-    package init(replacedFields: [StaticString], lines: [UInt8], delta: [UInt8]? = nil) {
-        (self.replacedFields, self.lines, self.delta) = (replacedFields, lines, delta)
+    package init(
+        replacedFields: [StaticString], lines: [UInt8], body: (bytes: [UInt8], coding: String)? = nil
+    ) {
+        (self.replacedFields, self.lines, self.body) = (replacedFields, lines, body)
     }
 }
