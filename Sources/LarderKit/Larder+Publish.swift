@@ -169,6 +169,21 @@ extension Larder {
         }
     }
 
+    /// The updates that a device gets from each channel, with the reasons: first the channels about which the device has reported.
+    ///
+    /// - Parameter device: the ID that the app sends.
+    /// - Throws: `LarderError` of kind `.input` for an empty ID or one of more than 256 bytes.
+    public func updates(ofDevice device: String) async throws(LarderError) -> [DeviceUpdateReport] {
+        try PublishOrder.validate(device: device)
+        let store = folder
+        return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
+            guard store.exists else { return [] }
+            return try mapStoreError { () throws(StoreError) in
+                try ChannelReports(store).updates(ofDevice: device, at: Self.now)
+            }
+        }
+    }
+
     private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
 
     /// The app that is meant.
@@ -415,12 +430,17 @@ struct PublishOrder: Sendable {
                 "a release has at most \(Self.maxAllowedDevices) allowed devices; give a channel of its own to so many"
             )
         }
-        guard allowedDevices.allSatisfy({ (1...256).contains($0.utf8.count) }) else {
-            throw LarderError(
-                .input, "the ID of a device must have 1 to 256 bytes; give the one that the app sends")
-        }
+        for device in allowedDevices { try Self.validate(device: device) }
         guard options.runtimeVersions.allSatisfy({ (1...100).contains($0.utf8.count) }) else {
             throw LarderError(.input, "a runtime version must have 1 to 100 bytes")
+        }
+    }
+
+    /// - Throws: `LarderError` of kind `.input` for the ID of a device that no update server accepts.
+    static func validate(device: String) throws(LarderError) {
+        guard (1...DeviceUpdateReport.maxDeviceBytes).contains(device.utf8.count) else {
+            throw LarderError(
+                .input, "the ID of a device must have 1 to 256 bytes; give the one that the app sends")
         }
     }
 

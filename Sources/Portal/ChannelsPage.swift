@@ -1,10 +1,21 @@
 internal import Reports
 internal import Web
 
-/// The page of the updates that apps get from this server: a table for each channel. It changes nothing; the command does.
+/// The page of the updates that apps get from this server: a table for each channel, and a form that shows which updates one
+/// device gets. It changes nothing; the command does.
 struct ChannelsPage: PortalPage {
+    /// The updates of one device.
+    struct DeviceUpdates {
+        /// The ID that the visitor typed.
+        let device: String
+        /// The channels, those about which the device has reported first; nil if no device can have this ID.
+        let channels: [DeviceUpdateReport]?
+    }
+
     private let channels: [ChannelReport]
     private let figures: UpdateFigures?
+    /// Nil if the visitor has not asked about a device.
+    private let deviceUpdates: DeviceUpdates?
     let title = "Updates"
     var heading: Sentence? { .channelsTitle }
     let section = PortalSection.channels
@@ -13,9 +24,14 @@ struct ChannelsPage: PortalPage {
     /// The number of updates of a channel that are shown. The JSON has all.
     private static let maxShownUpdates = 20
 
-    /// - Parameter figures: the counts of the update server since it started; nil if this server has none.
-    init(_ channels: [ChannelReport], _ figures: UpdateFigures?) {
-        (self.channels, self.figures) = (channels, figures)
+    /// The form field with the ID of a device.
+    static let deviceField = "device"
+
+    /// - Parameters:
+    ///   - figures: the counts of the update server since it started; nil if this server has none.
+    ///   - deviceUpdates: the updates of the device that the visitor asks about; nil for none.
+    init(_ channels: [ChannelReport], _ figures: UpdateFigures?, _ deviceUpdates: DeviceUpdates?) {
+        (self.channels, self.figures, self.deviceUpdates) = (channels, figures, deviceUpdates)
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -27,6 +43,8 @@ struct ChannelsPage: PortalPage {
                     .updateSavings, context.language.bytes(figures.fileBytes),
                     context.language.bytes(figures.savedBytes)))
         }
+        if !channels.isEmpty { writeForm(to: &html) }
+        if let deviceUpdates { write(deviceUpdates, to: &html) }
         for (number, channel) in channels.prefix(PortalLimits.maxListItems).enumerated() {
             html.element("h2", ["id": "channel-\(number)"]) {
                 $0.isolatedText(Wording.cut("\(channel.app) · \(channel.channel)", to: 120))
@@ -35,6 +53,100 @@ struct ChannelsPage: PortalPage {
         }
         html.leftOutNote(of: channels.count)
     }
+
+    /// Writes the form that asks about one device.
+    private func writeForm(to html: inout HTMLWriter) {
+        html.element("form", ["class": "find", "method": "get", "action": PortalLinks.channels]) { html in
+            html.element("label", ["for": Self.deviceField], say: .deviceID)
+            html.void(
+                "input",
+                [
+                    "id": Self.deviceField, "name": Self.deviceField, "type": "search",
+                    "value": deviceUpdates?.device ?? "", "required": "",
+                    "maxlength": "\(DeviceUpdateReport.maxDeviceBytes)", "autocomplete": "off",
+                    "spellcheck": "false",
+                ])
+            html.element("button", ["type": "submit", "class": "quiet"], say: .doShowDevice)
+        }
+    }
+
+    /// Writes the updates that a device gets from each channel, and those that it does not get.
+    private func write(_ found: DeviceUpdates, to html: inout HTMLWriter) {
+        html.element("h2", ["id": "device-updates"]) {
+            $0.isolatedText(Wording.cut(found.device, to: 80))
+        }
+        guard let channels = found.channels else {
+            return html.element("p", say: Phrase(.mistakeDeviceID, "\(DeviceUpdateReport.maxDeviceBytes)"))
+        }
+        html.element("p", say: channels.contains(where: \.hasReports) ? .deviceLead : .deviceUnknown)
+        let rows = channels.flatMap { channel in
+            channel.answers.flatMap { answer in answer.updates.map { (channel, answer, $0) } }
+        }
+        html.scrollRegion(labelledBy: "device-updates") { html in
+            html.element("table") { html in
+                html.tableHead([
+                    (html.words(.appAndChannel), false), (html.words(.updatePlatform), false),
+                    (html.words(.updateName), false), (html.words(.deviceGets), false),
+                    (html.words(.deviceReported), false),
+                ])
+                html.element("tbody") { html in
+                    for (channel, answer, update) in rows.prefix(Self.maxDeviceRows) {
+                        html.element("tr") { html in
+                            html.element("th", ["scope": "row"]) {
+                                $0.isolatedText(Wording.cut("\(channel.app) · \(channel.channel)", to: 80))
+                            }
+                            html.element("td") { html in
+                                let parts = [answer.platform, answer.runtimeVersion].compactMap(\.self)
+                                html.isolatedText(Wording.cut(parts.joined(separator: ", "), to: 80))
+                            }
+                            write(update, to: &html)
+                        }
+                    }
+                }
+            }
+        }
+        html.leftOutNote(of: rows.count, shown: Self.maxDeviceRows)
+    }
+
+    /// Writes the last three cells of a row.
+    private func write(_ update: DeviceUpdateReport.Update, to html: inout HTMLWriter) {
+        html.element("td") { html in
+            if let release = update.release {
+                html.isolatedText(Wording.cut(release, to: 80))
+            } else {
+                html.say(.updateEmbedded)
+            }
+        }
+        html.element("td") { html in
+            let isPositive = update.reason.isPositive
+            html.element(
+                "span", ["class": isPositive ? "badge" : "badge warn"],
+                say: isPositive ? .deviceGetsIt : .deviceGetsItNot)
+            html.element("div", ["class": "soft"], say: Self.reason(of: update))
+        }
+        html.element("td") { html in
+            switch update.hasFailed {
+            case nil: html.text("–")
+            case true?: html.say(.failed)
+            case false?: html.say(.updateInstalled)
+            }
+        }
+    }
+
+    private static func reason(of update: DeviceUpdateReport.Update) -> Phrase {
+        switch update.reason {
+        case .all: Phrase(.updateForAll)
+        case .share: Phrase(.deviceInShare, update.share)
+        case .allowed: Phrase(.deviceAllowed)
+        case .kept: Phrase(.deviceRunsIt)
+        case .keptAfterHalt: Phrase(.deviceKeepsHalted)
+        case .outside: Phrase(.deviceOutsideShare, update.share)
+        case .halted: Phrase(.deviceHalted)
+        }
+    }
+
+    /// The number of updates of a device that are shown. The JSON has all.
+    private static let maxDeviceRows = 200
 
     private func write(
         _ channel: ChannelReport, labelledBy id: String, to html: inout HTMLWriter, _ context: PortalContext
@@ -113,6 +225,7 @@ struct ChannelsPage: PortalPage {
         [
             "channels": channels, "requestedBytes": figures?.fileBytes ?? 0,
             "savedBytes": figures?.savedBytes ?? 0,
+            "device": IfAny(deviceUpdates?.channels),
         ]
     }
 }

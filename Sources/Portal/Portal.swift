@@ -222,8 +222,15 @@ package struct Portal {
                 now: now())
         case PortalLinks.channels:
             guard !hidesPrivate(from: visitor) else { return nil }
+            let time = HTTPDate(secondsSinceEpoch: now())
             return ChannelsPage(
-                try cache.channels(reader, at: HTTPDate(secondsSinceEpoch: now())), serverMetrics?.updates?())
+                try cache.channels(reader, at: time), serverMetrics?.updates?(),
+                try request[ChannelsPage.deviceField].map { (device) throws(StoreError) in
+                    let isID = device.utf8.count <= DeviceUpdateReport.maxDeviceBytes
+                    return ChannelsPage.DeviceUpdates(
+                        device: device,
+                        channels: isID ? try cache.updates(ofDevice: device, reader, at: time) : nil)
+                })
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:

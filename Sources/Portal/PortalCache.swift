@@ -48,9 +48,20 @@ package final class PortalCache {
 
     /// The channels of apps. They are read again each time, since devices report at any time.
     func channels(_ reader: StoreReader, at now: HTTPDate) throws(StoreError) -> [ChannelReport] {
+        try knownChannelReports(reader).all(at: now)
+    }
+
+    /// The updates that a device gets from each channel.
+    func updates(
+        ofDevice device: String, _ reader: StoreReader, at now: HTTPDate
+    ) throws(StoreError) -> [DeviceUpdateReport] {
+        try knownChannelReports(reader).updates(ofDevice: device, at: now)
+    }
+
+    private func knownChannelReports(_ reader: StoreReader) -> ChannelReports {
         let reports = channelReports ?? ChannelReports(reader.folder, failingFast: true)
         channelReports = reports
-        return try reports.all(at: now)
+        return reports
     }
 
     /// Whether the store may have updates of apps.

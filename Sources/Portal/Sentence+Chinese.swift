@@ -709,6 +709,24 @@ extension Sentence {
         case .updateAllowed: "另有 %1 台指定设备"
         case .updateHaltsAt: "故障率达到 %1 时停止"
 
+        // The updates of one device
+        case .deviceID: "设备 ID（查看该设备获得哪些更新）"
+        case .doShowDevice: "显示"
+        case .mistakeDeviceID: "设备 ID 最多 %1 字节。"
+        case .deviceLead: "根据 ID 和反馈，此设备获得的更新，最新的在前。"
+        case .deviceUnknown: "此设备尚未就最近的更新提供反馈。根据其 ID，它获得："
+        case .appAndChannel: "应用和渠道"
+        case .deviceGets: "是否获得"
+        case .deviceGetsIt: "是"
+        case .deviceGetsItNot: "否"
+        case .deviceReported: "反馈"
+        case .deviceInShare: "属于获得此更新的 %1 设备"
+        case .deviceAllowed: "按 ID 指定"
+        case .deviceRunsIt: "设备已在运行"
+        case .deviceKeepsHalted: "已停止，但设备仍在运行"
+        case .deviceOutsideShare: "不属于获得此更新的 %1 设备"
+        case .deviceHalted: "已停止"
+
         // Requests through a proxy
         case .proxyTitle: "Larder 代理"
         case .proxyCertificate: "代理的 CA 证书"

@@ -749,6 +749,25 @@ extension Sentence {
         case .updateAllowed: "Also for %1 chosen devices"
         case .updateHaltsAt: "Stops when %1 fail"
 
+        // The updates of one device
+        case .deviceID: "ID of a device, to see which updates it gets"
+        case .doShowDevice: "Show"
+        case .mistakeDeviceID: "The ID of a device has at most %1 bytes."
+        case .deviceLead:
+            "The updates that this device gets, by its ID and its reports. The newest is first."
+        case .deviceUnknown: "This device has not reported about the last updates. By its ID, it gets:"
+        case .appAndChannel: "App and channel"
+        case .deviceGets: "Gets it"
+        case .deviceGetsIt: "Yes"
+        case .deviceGetsItNot: "No"
+        case .deviceReported: "Reported"
+        case .deviceInShare: "Among the %1 of devices that get it"
+        case .deviceAllowed: "Chosen by its ID"
+        case .deviceRunsIt: "Runs it already"
+        case .deviceKeepsHalted: "Halted, but the device runs it"
+        case .deviceOutsideShare: "Not among the %1 of devices that get it"
+        case .deviceHalted: "Halted"
+
         // Requests through a proxy
         case .proxyTitle: "Larder proxy"
         case .proxyCertificate: "Certificate of the proxy’s authority"

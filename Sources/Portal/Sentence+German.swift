@@ -774,6 +774,26 @@ extension Sentence {
         case .updateAllowed: "Außerdem für %1 ausgewählte Geräte"
         case .updateHaltsAt: "Stoppt, wenn %1 fehlschlagen"
 
+        // The updates of one device
+        case .deviceID: "ID eines Geräts, um seine Updates zu sehen"
+        case .doShowDevice: "Anzeigen"
+        case .mistakeDeviceID: "Die ID eines Geräts hat höchstens %1 Bytes."
+        case .deviceLead:
+            "Die Updates, die dieses Gerät nach seiner ID und seinen Meldungen erhält. Das neueste steht zuerst."
+        case .deviceUnknown:
+            "Dieses Gerät hat zu den letzten Updates nichts gemeldet. Nach seiner ID erhält es:"
+        case .appAndChannel: "App und Kanal"
+        case .deviceGets: "Erhält es"
+        case .deviceGetsIt: "Ja"
+        case .deviceGetsItNot: "Nein"
+        case .deviceReported: "Gemeldet"
+        case .deviceInShare: "Gehört zu den %1 der Geräte, die es erhalten"
+        case .deviceAllowed: "Durch seine ID ausgewählt"
+        case .deviceRunsIt: "Läuft bereits auf dem Gerät"
+        case .deviceKeepsHalted: "Gestoppt, läuft aber auf dem Gerät"
+        case .deviceOutsideShare: "Gehört nicht zu den %1 der Geräte, die es erhalten"
+        case .deviceHalted: "Gestoppt"
+
         // Requests through a proxy
         case .proxyTitle: "Larder-Proxy"
         case .proxyCertificate: "Zertifikat der Zertifizierungsstelle des Proxys"

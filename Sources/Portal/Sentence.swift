@@ -213,6 +213,11 @@ package enum Sentence: String, Sendable, CaseIterable {
         updatePublished, updateInstalled, updateForAll, updateForSome, updateHalted,
         updateHaltedByFailures, updateReplaced, updateNext, updateAllowed, updateHaltsAt
 
+    // The updates of one device
+    case deviceID, doShowDevice, mistakeDeviceID, deviceLead, deviceUnknown, appAndChannel, deviceGets,
+        deviceGetsIt, deviceGetsItNot, deviceReported, deviceInShare, deviceAllowed, deviceRunsIt,
+        deviceKeepsHalted, deviceOutsideShare, deviceHalted
+
     // Requests through a proxy
     case proxyTitle, proxyCertificate, trafficAsJSON, trafficLead, trafficLabel, trafficNone,
         trafficNoMatch, trafficStored, stopRefreshing, refreshAutomatically, fromStore, fromValidated,

@@ -154,6 +154,30 @@ package final class ChannelReports {
         }
     }
 
+    /// The updates that a device gets from each channel: first the channels about which it has reported, then those in the order
+    /// of their names.
+    ///
+    /// - Parameter device: the ID that the app sends.
+    package func updates(
+        ofDevice device: String, at now: HTTPDate
+    ) throws(StoreError) -> [DeviceUpdateReport] {
+        do throws(StoreError) {
+            guard let database = try openDatabase() else { return [] }
+            let hash = ChannelDatabase.hash(ofDevice: device)
+            var reports: [DeviceUpdateReport] = []
+            for (app, channel) in try channels(database) {
+                let open = channel.rollouts.suffix(ChannelDatabase.maxOpenUpdates)
+                let outcomes = try database.outcomes(ofDevice: hash, about: open.map(\.id))
+                reports.append(
+                    DeviceUpdateReport(app, channel, device: device, outcomes: outcomes, at: now))
+            }
+            return reports.filter(\.hasReports) + reports.filter { !$0.hasReports }
+        } catch {
+            database = nil
+            throw error
+        }
+    }
+
     private func openDatabase() throws(StoreError) -> ChannelDatabase? {
         if let database { return database }
         database = try ChannelDatabase.openIfExists(folder, failingFast: failsFast)
@@ -164,8 +188,15 @@ package final class ChannelReports {
         _ database: ChannelDatabase, at now: HTTPDate
     ) throws(StoreError) -> [ChannelReport] {
         let outcomes = try database.outcomes()
+        return try channels(database).map { app, channel in ChannelReport(app, channel, outcomes, at: now) }
+    }
+
+    /// The channels with the names of their apps, in the order of the names.
+    private func channels(
+        _ database: ChannelDatabase
+    ) throws(StoreError) -> [(app: String, channel: Channel)] {
         var current: [ChannelDatabase.Key: (version: Int64, channel: Channel)] = [:]
-        var reports: [ChannelReport] = []
+        var channels: [(app: String, channel: Channel)] = []
         for row in try database.channels() {
             let channel: Channel
             if let known = known[row.key], known.version == row.version {
@@ -175,10 +206,10 @@ package final class ChannelReports {
                 parseCount += 1
             }
             current[row.key] = (row.version, channel)
-            reports.append(ChannelReport(row.key.app, channel, outcomes, at: now))
+            channels.append((row.key.app, channel))
         }
         known = current
-        return reports
+        return channels
     }
 }
 

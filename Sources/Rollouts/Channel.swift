@@ -42,6 +42,20 @@ package struct Channel: Sendable, Equatable {
         }
     }
 
+    /// The updates that fit a device, the newest first, each with the reason why the device gets it or does not. The last one is
+    /// the update that the device gets or keeps; if there is none, all updates that fit are listed.
+    package func candidates(
+        for device: Device, at now: HTTPDate
+    ) -> [(rollout: Rollout, membership: Rollout.Membership)] {
+        var candidates: [(rollout: Rollout, membership: Rollout.Membership)] = []
+        for rollout in rollouts.reversed() where rollout.fits(device) {
+            let membership = rollout.membership(of: device, at: now)
+            candidates.append((rollout, membership))
+            if membership.isIncluded || membership == .keptAfterHalt { break }
+        }
+        return candidates
+    }
+
     /// Adds a roll-out and returns it. Its time is after that of the one before, because clients compare them.
     ///
     /// - Parameter order: the number of the publisher's order; a new one by default (`nextOrder`).

@@ -78,7 +78,7 @@ package struct Device: Sendable, Hashable {
     package var currentUpdate: String?
 
     /// The maximum size of an ID. Longer ones do not count, since a server stores those that report an outcome.
-    private static let maxIDBytes = 256
+    package static let maxIDBytes = 256
 
     package init(
         id: String?, platform: Release.Platform, runtimeVersion: String, currentUpdate: String? = nil

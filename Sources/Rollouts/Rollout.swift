@@ -91,13 +91,48 @@ package struct Rollout: Sendable, Equatable {
     /// Whether the device is in the current share, is allowed by name, or runs the update already. False for a halted
     /// roll-out. The caller checks ``fits(_:)``, and chooses the newest roll-out that fits.
     package func includes(_ device: Device, at now: HTTPDate) -> Bool {
-        guard halt == nil else { return false }
+        membership(of: device, at: now).isIncluded
+    }
+
+    /// The reason why a device gets the update, or does not.
+    package enum Membership: String, Sendable, CaseIterable {
+        /// The update is for all devices.
+        case all
+        /// The device is in the share of devices that get it.
+        case share
+        /// The device is one of `allowedDevices`.
+        case allowed
+        /// The device runs it already.
+        case kept
+        /// The update is halted. The device runs it, and clients do not return to an older one.
+        case keptAfterHalt
+        /// The device is not in the share of devices that get it.
+        case outside
+        /// The device has no ID, and the update is for a share of the devices.
+        case noID
+        /// The update is halted.
+        case halted
+
+        /// Whether the device gets the update.
+        package var isIncluded: Bool {
+            switch self {
+            case .all, .share, .allowed, .kept: true
+            case .keptAfterHalt, .outside, .noID, .halted: false
+            }
+        }
+    }
+
+    /// Decides whether a device gets the update. The caller checks ``fits(_:)``.
+    package func membership(of device: Device, at now: HTTPDate) -> Membership {
+        guard halt == nil else { return device.currentUpdate == id ? .keptAfterHalt : .halted }
         // A share that was reduced takes the update away from no device.
-        if device.currentUpdate == id { return true }
+        if device.currentUpdate == id { return .kept }
         let share = share(at: now)
+        if share == .all { return .all }
         // A device without an ID cannot be assigned to a share.
-        guard let deviceID = device.id else { return share == .all }
-        return allowedDevices.contains(deviceID) || share.contains(device: deviceID, of: id)
+        guard let deviceID = device.id else { return .noID }
+        if allowedDevices.contains(deviceID) { return .allowed }
+        return share.contains(device: deviceID, of: id) ? .share : .outside
     }
 
     /// Counts the report of a device in `outcomes`: it runs the update or failed to. Halts the roll-out if too many failed.

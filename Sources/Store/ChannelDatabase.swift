@@ -1,4 +1,5 @@
 package import Database
+internal import Digest
 internal import Glibc
 
 /// The channels of apps, with the releases that devices get, and what devices have reported about these.
@@ -67,7 +68,7 @@ package final class ChannelDatabase {
         package let key: Key
         /// The ID of the update. The caller makes sure that the channel has it.
         package let rollout: String
-        /// A hash of the device's ID.
+        /// A hash of the device's ID (``ChannelDatabase/hash(ofDevice:)``).
         package let device: Int64
         package let hasFailed: Bool
 
@@ -440,6 +441,26 @@ package final class ChannelDatabase {
         try connection.prepare("SELECT succeeded, failed FROM outcome WHERE rollout = ?").first(
             .text(rollout)
         ) { Outcome(succeeded: Int($0.integer(0)), failed: Int($0.integer(1))) } ?? Outcome()
+    }
+
+    /// The hash of a device's ID, under which its reports are stored.
+    package static func hash(ofDevice device: String) -> Int64 {
+        let digest = DigestStream.digest(.sha256, of: Array(device.utf8).span).bytes
+        return Int64(bitPattern: digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+    }
+
+    /// The reports of one device about updates: whether each failed, by the IDs of the updates. Updates that the device did not
+    /// report about, and those whose reports are forgotten, are left out.
+    package func outcomes(
+        ofDevice device: Int64, about rollouts: some Sequence<String>
+    ) throws(StoreError) -> [String: Bool] {
+        var outcomes: [String: Bool] = [:]
+        for rollout in rollouts {
+            outcomes[rollout] = try findReport.first(
+                .text(rollout), .integer(device)
+            ) { $0.integer(0) != 0 }
+        }
+        return outcomes
     }
 
     /// The counts of all updates that devices have reported about, by the IDs of the updates.

@@ -68,6 +68,25 @@ import Web
         #expect(empty.status == 0 && empty.output.contains("nothing is published"), "\(empty)")
     }
 
+    @Test func `--device shows what a device gets, and why`() throws {
+        #expect(try larder("publish", "dist", "--app", "shop").status == 0)
+        try writeBuild(2)
+        #expect(try larder("publish", "dist", "--rollout", "0%", "--allow", "tester").status == 0)
+        func rows(_ device: String, _ more: String...) throws -> [Substring] {
+            let ending = try start(["publish", "--device", device] + more).wait()
+            #expect(ending.status == 0, "\(ending)")
+            return ending.output.split(separator: "\n")
+        }
+        let tester = try rows("tester")
+        #expect(tester.count == 2 && tester[1].contains("yes      the device is allowed"), "\(tester)")
+        let other = try rows("other", "--channel", "production", "--app", "shop")
+        #expect(other.count == 3 && other[1].contains("the device is not among the 0%"), "\(other)")
+        #expect(other[2].contains("yes      it is for all devices"), "\(other)")
+        #expect(try rows("other", "--channel", "beta")[0].hasPrefix("nothing is published"))
+        let long = try larder("publish", "--device", String(repeating: "x", count: 257))
+        #expect(long.status == 2 && long.errors.contains("1 to 256 bytes"), "\(long)")
+    }
+
     @Test func `a signed release names its key, and the key is not published`() throws {
         #expect(try larder("key", "new", "--no-passphrase").status == 0)
         let report = try json("publish", "dist", "--app", "shop", "--sign", "larder.key")
@@ -92,6 +111,8 @@ import Web
     @Test(arguments: [
         (["publish"], "publish needs a folder"),
         (["publish", "--halt", "--rollback"], "exclude each other"),
+        (["publish", "--device", "a", "--status"], "exclude each other"),
+        (["publish", "--device", "a", "--rollout", "5%"], "--rollout has no effect with --device"),
         (["publish", "dist", "--rollback"], "leave out the folder dist"),
         (["publish", "--halt", "--rollout", "5%"], "--rollout has no effect with --halt"),
         (["publish", "--rollout", "5%", "--runtime", "1"], "--runtime cannot change"),

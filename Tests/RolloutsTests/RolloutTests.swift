@@ -107,6 +107,38 @@ import Web
         #expect(update(channel, device(nil)) == new.id)
     }
 
+    @Test func `the reasons name the same update as the decision`() throws {
+        var channel = Channel("production")
+        let old = channel.publish(.release(try release("a")), at: Self.now)
+        let halted = channel.publish(.release(try release("b")), at: Self.now)
+        channel.update(halted.id) { $0.stop() }
+        let new = channel.publish(.release(try release("c")), share: Share("50%") ?? .none, at: Self.now)
+        channel.update(new.id) { $0.allowedDevices = ["tester"] }
+        func reasons(_ device: Device) -> [Rollout.Membership] {
+            channel.candidates(for: device, at: Self.now).map(\.membership)
+        }
+        #expect(reasons(device("tester")) == [.allowed])
+        #expect(reasons(device(nil)) == [.noID, .halted, .all])
+        #expect(reasons(device("x", current: new.id)) == [.kept])
+        #expect(reasons(device("tester", current: halted.id)) == [.allowed])
+        #expect(reasons(device("x", version: "2")) == [])
+        let devices = (0..<200).map { device("device-\($0)") }
+        #expect(Set(devices.map(reasons)) == [[.share], [.outside, .halted, .all]])
+        for device in devices {
+            let found = channel.candidates(for: device, at: Self.now).last
+            #expect(found?.membership.isIncluded == true)
+            #expect(found?.rollout.id == update(channel, device))
+        }
+        // Clients do not return to an older update.
+        let outsider = try #require(devices.first { update(channel, $0) == old.id }?.id)
+        #expect(reasons(device(outsider, current: halted.id)) == [.outside, .keptAfterHalt])
+        let decision = channel.decision(for: device(outsider, current: halted.id), at: Self.now)
+        guard case .release(_, _, isNew: false) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+    }
+
     @Test func `allowed devices get a release whatever its share`() throws {
         var channel = Channel("production")
         let rollout = channel.publish(.release(try release("a")), share: .none, at: Self.now)

@@ -53,6 +53,70 @@ import Web
         #expect(try shelf.get("/-/channels", in: .german).body.contains("Für einen Teil der Geräte"))
     }
 
+    /// A device for which the newest release is not, and one that has reported that it runs it.
+    @Test func `the page shows which updates a device gets, and why`() throws {
+        let key = ChannelDatabase.Key(app: "shop", channel: "beta <1>")
+        var newest = ""
+        try publish { channel, now in
+            channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now)
+            let last = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), share: .none, at: now)
+            channel.update(last.id) { $0.allowedDevices = ["tester"] }
+            newest = last.id
+        }
+        try ChannelDatabase(shelf.folder).report(
+            newest, of: key, device: ChannelDatabase.hash(ofDevice: "has it"), hasFailed: false
+        ) { _, _ in nil }
+        let form = try shelf.get("/-/channels").body
+        #expect(form.contains("<input id=\"device\" name=\"device\""))
+        #expect(!form.contains("Gets it"))
+
+        let outside = try shelf.get("/-/channels?device=%3Cb%3E").body
+        #expect(outside.contains("&lt;b&gt;") && !outside.contains("<b>"))
+        #expect(outside.contains("has not reported about the last updates"))
+        #expect(outside.contains("Not among the 0% of devices") && outside.contains("For all devices"))
+        let kept = try shelf.get("/-/channels?device=has+it").body
+        #expect(kept.contains("by its ID and its reports") && kept.contains("Runs it already"))
+        #expect(try shelf.get("/-/channels?device=tester").body.contains("Chosen by its ID"))
+        #expect(
+            try shelf.get("/-/channels?device=tester", in: .german).body.contains(
+                "Durch seine ID ausgewählt"))
+        #expect(try shelf.get("/-/channels?device=tester", in: .chinese).body.contains("按 ID 指定"))
+
+        func updates(_ device: String) throws -> [JSONValue] {
+            let json = try shelf.get("/-/channels?format=json&device=\(device)").json()
+            let answers = json["device"]?.array?.first?["answers"]?.array ?? []
+            #expect(answers.count == 1 && answers.first?["runtimeVersion"]?.string == "1.0")
+            return answers.first?["updates"]?.array ?? []
+        }
+        #expect(try updates("x").map { $0["reason"]?.string } == ["outside", "all"])
+        #expect(try updates("x").map { $0["gets"]?.bool } == [false, true])
+        #expect(try updates("has+it").map { $0["reason"]?.string } == ["kept"])
+        #expect(try updates("has+it").map { $0["reported"]?.string } == ["installed"])
+
+        let long = try shelf.get("/-/channels?device=" + String(repeating: "x", count: 257)).body
+        #expect(long.contains("at most 256 bytes") && !long.contains("Gets it"))
+        let unchosen = try shelf.get("/-/channels?device=&format=json").json()
+        #expect(unchosen["device"] == nil && unchosen["channels"]?.array?.count == 1)
+    }
+
+    @Test func `the channels about which a device has reported are first`() throws {
+        let database = try ChannelDatabase(shelf.folder)
+        let now = HTTPDate(secondsSinceEpoch: PortalShelf.now)
+        for app in ["a", "b", "c"] {
+            var channel = Channel("production")
+            let update = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now)
+            let (text, key) = (channel.storedText, ChannelDatabase.Key(app: app, channel: channel.name))
+            try database.change(key) { _ in .init(text) }
+            guard app == "b" else { continue }
+            let device = ChannelDatabase.hash(ofDevice: "7f3a")
+            try database.report(update.id, of: key, device: device, hasFailed: true) { _, _ in nil }
+        }
+        let found = try ChannelReports(shelf.folder).updates(ofDevice: "7f3a", at: now)
+        #expect(found.map(\.app) == ["b", "a", "c"])
+        #expect(found.map(\.hasReports) == [true, false, false])
+        #expect(found[0].answers[0].updates[0].hasFailed == true)
+    }
+
     @Test func `the page says how many bytes of requested files did not have to be sent`() throws {
         try publish { channel, now in channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now) }
         var figures = UpdateFigures()

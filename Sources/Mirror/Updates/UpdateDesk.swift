@@ -1,4 +1,3 @@
-internal import Digest
 internal import HTTPServer
 internal import Reports
 internal import Rollouts
@@ -214,17 +213,12 @@ final class UpdateDesk {
             }.map { (channel: $0.name, id: id, hasFailed: hasFailed) }
         }
         guard !open.isEmpty else { return [] }
-        let hash = Self.hash(of: device)
+        let hash = ChannelDatabase.hash(ofDevice: device)
         return open.map { report in
             ChannelDatabase.Report(
                 ChannelDatabase.Key(app: app.text, channel: report.channel), rollout: report.id,
                 device: hash, hasFailed: report.hasFailed)
         }
-    }
-
-    private static func hash(of device: String) -> Int64 {
-        let digest = DigestStream.digest(.sha256, of: Array(device.utf8).span).bytes
-        return Int64(bitPattern: digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 
     /// The reports that do not repeat earlier ones.

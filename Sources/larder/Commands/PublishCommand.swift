@@ -17,6 +17,13 @@ enum PublishCommand {
                     return .done
                 }
                 terminal.reportJSON(ChannelReport.json(of: channels))
+            case .device(let device):
+                let channels = try await arguments.larder.updates(ofDevice: device).filter {
+                    isChosen($0.app, $0.channel, arguments)
+                }
+                terminal.report(
+                    arguments.has(.json)
+                        ? DeviceUpdateReport.json(of: channels) : deviceText(of: channels, arguments))
             case .removeChannel:
                 let channel = arguments.text(.channel) ?? PublishOptions().channel
                 let app = try await arguments.larder.removeChannel(channel, ofApp: arguments.text(.app))
@@ -50,6 +57,7 @@ enum PublishCommand {
         case publish(String)
         case change(ReleaseChange)
         case status, removeChannel
+        case device(String)
     }
 
     /// - Throws: `UsageError` for options that exclude each other or have no effect.
@@ -58,6 +66,7 @@ enum PublishCommand {
         let flags: [(option: Option, action: Action)] = [
             (.channelStatus, .status), (.haltRelease, .change(.halt)), (.resumeRelease, .change(.resume)),
             (.rollBackRelease, .change(.rollBack)), (.removeChannel, .removeChannel),
+            (.statusOfDevice, .device(arguments.text(.statusOfDevice) ?? "")),
         ]
         let given = flags.filter { arguments.has($0.option) }
         guard given.count <= 1 else {
@@ -109,10 +118,13 @@ enum PublishCommand {
 
     /// The channels of `--app` and `--channel`; all by default.
     private static func channels(_ arguments: Arguments) async throws -> [ChannelReport] {
-        try await arguments.larder.channels().filter {
-            [nil, $0.app].contains(arguments.text(.app))
-                && [nil, $0.channel].contains(arguments.commandLineValue(of: .channel))
-        }
+        try await arguments.larder.channels().filter { isChosen($0.app, $0.channel, arguments) }
+    }
+
+    /// Whether `--app` and `--channel` choose a channel, or choose none.
+    private static func isChosen(_ app: String, _ channel: String, _ arguments: Arguments) -> Bool {
+        [nil, app].contains(arguments.text(.app))
+            && [nil, channel].contains(arguments.commandLineValue(of: .channel))
     }
 
     // MARK: - Texts
@@ -232,12 +244,52 @@ enum PublishCommand {
         return table.lines.joined(separator: "\n")
     }
 
+    /// The updates that a device gets, and those that it does not get. Releases that are for another platform or runtime version
+    /// are left out.
+    private static func deviceText(of channels: [DeviceUpdateReport], _ arguments: Arguments) -> String {
+        guard !channels.isEmpty else {
+            return "nothing is published; publish a build with: \(arguments.command("publish", ["DIR"]))"
+        }
+        var table = TextTable([
+            ("App", .left), ("Channel", .left), ("For", .left), ("Release", .left), ("Gets it", .left),
+            ("Why", .left), ("Reported", .left),
+        ])
+        for channel in channels {
+            for answer in channel.answers {
+                for update in answer.updates {
+                    table.add([
+                        channel.app, channel.channel,
+                        devices(answer.platform, [answer.runtimeVersion].compactMap(\.self)),
+                        update.release ?? "as built", update.reason.isPositive ? "yes" : "no",
+                        reason(of: update),
+                        update.hasFailed.map { $0 ? "failed" : "installed" } ?? "-",
+                    ])
+                }
+            }
+        }
+        return table.lines.joined(separator: "\n")
+    }
+
+    private static func reason(of update: DeviceUpdateReport.Update) -> String {
+        switch update.reason {
+        case .all: "it is for all devices"
+        case .share: "the device is among the \(update.share)"
+        case .allowed: "the device is allowed"
+        case .kept: "the device runs it"
+        case .keptAfterHalt: "it is halted, but the device runs it"
+        case .outside: "the device is not among the \(update.share)"
+        case .halted: "it is halted"
+        }
+    }
+
     /// The platform and the runtime versions, such as `ios 1.2`.
     private static func devices(of update: ChannelReport.Update) -> String {
-        ([update.platform == "any" ? "all" : update.platform] + [
-            update.runtimeVersions.joined(separator: ", ")
-        ])
-        .filter { !$0.isEmpty }.joined(separator: " ")
+        devices(update.platform, update.runtimeVersions)
+    }
+
+    private static func devices(_ platform: String, _ versions: [String]) -> String {
+        ([platform == "any" ? "all" : platform] + [versions.joined(separator: ", ")])
+            .filter { !$0.isEmpty }.joined(separator: " ")
     }
 }
 
@@ -248,12 +300,13 @@ extension PublishCommand {
         summary: "Publish a build to the devices of an app, or change who gets it",
         examples: [
             "larder publish dist --channel production --rollout 10%", "larder publish --rollout 50%",
-            "larder publish --rollback", "larder publish --status",
+            "larder publish --rollback", "larder publish --status", "larder publish --device 7f3a",
             "larder publish dist --app shop --runtime 1.2 --ramp 10%/1d --halt-at 2%",
         ],
         options: [
             .app, .channel, .runtime, .rollout, .ramp, .haltAt, .rollBackRelease, .haltRelease,
-            .resumeRelease, .channelStatus, .allowDevice, .releaseKey, .passphraseFile, .removeChannel,
+            .resumeRelease, .channelStatus, .statusOfDevice, .allowDevice, .releaseKey, .passphraseFile,
+            .removeChannel,
             .store, .json, .quiet, .progress,
         ],
         synonyms: ["deploy", "release"],
@@ -271,6 +324,10 @@ extension PublishCommand {
             and adds 10% each day. Without --halt-at, a release for a share of the devices is halted when 3% of at least 50
             devices that report have failed. Devices that already have a halted release keep it; --rollback gives all
             devices the release before it.
+            """,
+            """
+            --device shows, for each channel, the updates for a device and why it gets them or does not: as a server decides, and by
+            the reports of the device about the last 8 updates. A device without reports may be of any platform.
             """,
             """
             --remove-channel ends a channel. larder gc removes releases that no channel has any more; a channel keeps its last
@@ -313,6 +370,9 @@ extension Option {
         isCommandLineOnly: true)
     static let channelStatus = Option(
         name: "--status", placeholder: nil, help: "List the channels, releases and failures",
+        isCommandLineOnly: true)
+    static let statusOfDevice = Option(
+        name: "--device", placeholder: "ID", help: "Show what the device with this ID gets, and why",
         isCommandLineOnly: true)
     static let removeChannel = Option(
         name: "--remove-channel", placeholder: nil, help: "Remove a channel; its devices keep their release",
