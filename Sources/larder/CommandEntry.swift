@@ -69,6 +69,10 @@ struct CommandEntry: Sendable {
         if name == Option.stop.key {
             return "unknown command \"\(name)\"; did you mean larder open \(Option.stop.name)?"
         }
+        if name.hasPrefix("-") {
+            return
+                "\"\(name)\" is an option, and options follow the command; list all commands with: larder help"
+        }
         let known = all.flatMap { [$0.name] + $0.aliases + $0.hiddenAliases + $0.synonyms }
         let close = Spelling.closest(to: name, among: known)
         let entry = close.flatMap { close in
