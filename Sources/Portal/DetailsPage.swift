@@ -232,6 +232,7 @@ package struct DetailsPage: PortalPage {
                     .fetchedInSnapshot, context.language.age(context.now - row.fetched), "\(row.snapshot)")
                 html.isolatedText(row.site)
             }
+            if let checked = row.checked { html.sheetRow(.checked) { $0.moment(checked) } }
             if let referrer = row.referrer {
                 html.sheetRow(.firstRequestedBy) { $0.target(referrer, context) }
             }
@@ -305,7 +306,14 @@ package struct DetailsPage: PortalPage {
                     html.text(name)
                 }
             }
-            html.element("td") { $0.moment(row.fetched) }
+            html.element("td") { html in
+                html.moment(row.fetched)
+                guard let checked = row.checked else { return }
+                html.element("div", ["class": "soft"]) { html in
+                    html.say(.confirmedAt)
+                    html.moment(checked)
+                }
+            }
             html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
                 "td", ["class": "number"],

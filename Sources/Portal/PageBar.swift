@@ -106,8 +106,8 @@ package enum PageBar {
 struct BarFrame {
     /// The original URL of the page, without its fragment.
     let href: String
-    /// When the shown response was fetched; nil if nothing is stored.
-    private(set) var fetched: Int64?
+    /// When the shown response was fetched and last checked; nil if nothing is stored.
+    private(set) var age: CopyAge?
     /// The address of the live response, and when it was fetched; nil if it is the shown one.
     private(set) var latest: (address: String, fetched: Int64)?
     /// The address of the page in the complete snapshot before the shown one; nil if there is none.
@@ -149,16 +149,19 @@ struct BarFrame {
         let published = sites.first { $0.name == current.site }?.published
         let now = newest(of: current, upTo: published)
         let at = snapshot.map { newest(of: shown, upTo: $0) } ?? now
-        // A later snapshot may have confirmed the response and updated `fetched`. In an earlier snapshot, the response is
-        // no newer than the end of that snapshot.
-        let end = sites.flatMap(\.snapshots).first { $0.id == at }?.finished
-        fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
+        age = shown.age
+        if at < now {
+            // A snapshot after the shown one may have checked the response later. The shown one did before its own end.
+            let end = sites.flatMap(\.snapshots).first { $0.id == at }?.finished
+            let checked = at > shown.response.snapshot ? shown.age.checked : nil
+            age = CopyAge(fetched: shown.age.fetched, checked: checked.map { min($0, end ?? .max) })
+        }
         // With one origin for all sites, only the live snapshot has addresses.
         guard !layout.sharesOrigin else { return }
         let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
         earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
         guard snapshot != nil, at < now else { return }
-        latest = layout.address(of: url).map { ($0, current.response.fetched) }
+        latest = layout.address(of: url).map { ($0, current.age.fetched) }
         let next = complete.last { $0 > at } ?? now
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
     }
@@ -192,10 +195,16 @@ struct BarFrame {
             html.text("Larder")
         }
         html.element("span", ["class": "when"]) { html in
-            if let fetched {
+            if let age {
                 html.element("strong", say: latest == nil ? .barLatest : .barOlder)
                 html.text(" ")
-                html.time(fetched, now: now)
+                html.time(age.fetched, now: now)
+                if let checked = age.checked {
+                    html.element("span", ["class": "wide"]) { html in
+                        html.say(.checkedLater)
+                        html.time(checked, now: now)
+                    }
+                }
                 if let latest {
                     html.element("span", ["class": "wide"]) { html in
                         html.say(.barLatestIs)

@@ -564,6 +564,8 @@ extension Sentence {
         case .mediaTypeLong: "Media type"
         case .fetched: "Fetched"
         case .fetchedInSnapshot: " (%1), snapshot %2 of "
+        case .checked: "Checked"
+        case .checkedLater: ", checked "
         case .firstRequestedBy: "First requested by"
         case .stateInvalidated: "to be validated before it is used again"
         case .statePart: "only a part is stored"

@@ -581,6 +581,8 @@ extension Sentence {
         case .mediaTypeLong: "Medientyp"
         case .fetched: "Abgerufen"
         case .fetchedInSnapshot: " (%1), Snapshot %2 von "
+        case .checked: "Geprüft"
+        case .checkedLater: ", geprüft "
         case .firstRequestedBy: "Zuerst angefordert von"
         case .stateInvalidated: "wird vor der nächsten Verwendung überprüft"
         case .statePart: "nur ein Teil ist gespeichert"

@@ -51,7 +51,7 @@ struct SiteCard {
     }
 
     /// When the content was last fetched or confirmed, in seconds since 1970; nil before the first snapshot.
-    var freshAt: Int64? { report.shown.map { max($0.confirmed ?? 0, $0.started) } }
+    var freshAt: Int64? { report.shown.map { $0.age.checked ?? $0.age.fetched } }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         let name = Wording.cut(report.title, to: 80)
@@ -121,12 +121,12 @@ struct SiteCard {
             if let shown = report.shown {
                 html.element("span") { html in
                     html.say(.cardFetched)
-                    html.time(shown.started, now: context.now)
+                    html.time(shown.age.fetched, now: context.now)
                 }
-                if let confirmed = shown.confirmed, confirmed > shown.started {
+                if let checked = shown.age.checked {
                     html.element("span") { html in
                         html.say(.cardChecked)
-                        html.time(confirmed, now: context.now)
+                        html.time(checked, now: context.now)
                     }
                 }
             }

@@ -233,14 +233,12 @@ extension SiteReport {
                     html.say(.fullStop)
                 }
                 html.say(.siteFetched, "\(shown.name)")
-                html.time(shown.started, now: context.now)
-                html.say(needs == nil ? .siteNotChecked : .siteChecked)
-                if let confirmed = shown.confirmed, confirmed > shown.started {
-                    html.text(" ")
-                    html.say(.confirmedAt)
-                    html.time(confirmed, now: context.now)
-                    html.say(.fullStop)
+                html.time(shown.age.fetched, now: context.now)
+                if let checked = shown.age.checked {
+                    html.say(.checkedLater)
+                    html.time(checked, now: context.now)
                 }
+                html.say(needs == nil ? .siteNotChecked : .siteChecked)
             } else if let shown {
                 html.element("span", ["class": "badge warn"], say: .incomplete)
                 html.say(.siteStarted, "\(shown.name)")

@@ -53,7 +53,7 @@ struct SnapshotTimeline {
     ) {
         let state = site.site.state(of: snapshot)
         html.element("p", ["class": "line"]) { html in
-            html.element("strong") { $0.moment(snapshot.started) }
+            html.element("strong") { $0.moment(snapshot.age.fetched) }
             let name = html.words(.snapshotNumber, "\(snapshot.name)")
             if let address = site.address(of: snapshot, context) {
                 html.link(address, text: name)
@@ -101,10 +101,10 @@ struct SnapshotTimeline {
                 html.link(address, text: html.words(sentence, Wording.number(count)))
             }
         }
-        if let confirmed = snapshot.confirmed {
+        if let checked = snapshot.age.checked {
             html.element("span") { html in
                 html.say(.confirmedAt)
-                html.time(confirmed, now: context.now)
+                html.time(checked, now: context.now)
             }
         }
     }

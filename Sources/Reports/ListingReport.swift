@@ -47,10 +47,15 @@ public struct ListReport: Sendable, Equatable {
             return !report.isCut
         }
         if let site, let snapshot = options.snapshot {
-            let (id, names) = (try site.snapshot(snapshot).id, try reader.snapshotNames())
+            let id = try site.snapshot(snapshot).id
+            let snapshots = Dictionary(uniqueKeysWithValues: site.snapshots.map { ($0.id, $0) })
             try reader.eachVisibleResponse(ofSite: site.id, asOf: id) { row in
                 guard row.response.request == .get, row.response.variant.isEmpty else { return true }
-                return add(ListedURL(row.response, of: names[row.response.snapshot] ?? snapshot))
+                let own = snapshots[row.response.snapshot]
+                return add(
+                    ListedURL(
+                        row.response, of: own?.name ?? snapshot,
+                        fetched: CopyAge(of: row.response, in: own).fetched))
             }
         } else {
             try reader.eachListedResponse(site: site?.id) { add(ListedURL($0)) }
@@ -80,7 +85,8 @@ public struct ListedURL: Sendable, Equatable {
     public let isAsset: Bool
     /// The snapshot in which the response was stored.
     public let snapshot: SnapshotName
-    /// The time of the response, in seconds since 1970.
+    /// When it was fetched: when the run of its snapshot began, in seconds since 1970. Its own time if a server or proxy
+    /// loaded it, or an archive contained it.
     public let fetched: Int64
 
     /// Whether the site says that the URL does not exist: 404 or 410, without a page that an application shows there.
@@ -97,7 +103,7 @@ public struct ListedURL: Sendable, Equatable {
         fetched = row.fetched
     }
 
-    init(_ response: StoredResponse, of snapshot: SnapshotName) {
+    init(_ response: StoredResponse, of snapshot: SnapshotName, fetched: Int64) {
         url = response.href
         status = response.status
         type = response.type
@@ -105,7 +111,7 @@ public struct ListedURL: Sendable, Equatable {
         sha256 = response.body.map { Hex.encode($0.sha256) }
         isAsset = response.role != 0
         self.snapshot = snapshot
-        fetched = response.fetched
+        self.fetched = fetched
     }
 
     package init(_ entry: VisibleEntry) {

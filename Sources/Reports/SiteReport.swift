@@ -75,6 +75,8 @@ public struct StatusReport: Sendable, Equatable {
         public let confirmed: Int64?
         /// The identifier in the store, unique among the snapshots of all sites.
         package let id: Int64
+        /// When it was fetched, and when it was last checked.
+        package let age: CopyAge
 
         /// The time at which it began, in UTC: `2026-01-31T12:00:00Z`.
         public var startDate: String { Wording.date(started) }
@@ -196,6 +198,7 @@ extension StatusReport.Snapshot {
         isRejected = snapshot.isRejected
         responses = snapshot.responseCount
         confirmed = site.confirmationDate(of: snapshot)
+        age = CopyAge(of: snapshot, in: site)
     }
 }
 

@@ -67,10 +67,13 @@ public struct URLReport: Sendable, Equatable {
         public let request: String?
         /// If the response varies (`Vary`): the header fields of the request that it belongs to, one per line.
         public let variant: String?
-        /// The time of the request, in seconds since 1970.
+        /// The time of the last request, in seconds since 1970.
         public let requested: Int64
-        /// The time of the response, in seconds since 1970.
+        /// When the response was fetched: when the run of its snapshot began, in seconds since 1970. Its own time if a server
+        /// or proxy loaded it, or an archive contained it. A later check does not change it.
         public let fetched: Int64
+        /// When a later run last received the same response, in seconds since 1970; nil if none did.
+        public let checked: Int64?
         /// The page that first requested it.
         public let referrer: String?
         /// The header fields of the response.
@@ -121,7 +124,7 @@ public struct URLReport: Sendable, Equatable {
                 ? provenance.rawValue : "\(provenance.rawValue) from \(names.joined(separator: ", "))"
         }
 
-        /// The time of the response in UTC: `2026-01-31T12:00:00Z`.
+        /// `fetched` in UTC: `2026-01-31T12:00:00Z`.
         public var fetchDate: String { Wording.date(fetched) }
 
         /// Warnings about the response, one clause each.
@@ -151,7 +154,7 @@ public struct URLReport: Sendable, Equatable {
             request = response.request == .get ? nil : response.request.text
             variant = response.variant.isEmpty ? nil : VaryKey(stored: response.variant).shown
             requested = response.requested
-            fetched = response.fetched
+            (fetched, checked) = (row.age.fetched, row.age.checked)
             referrer = row.referrer
             headers = HTTPFields(block: response.fields.utf8.span).list.map {
                 Header(name: $0.name, value: $0.value)
@@ -247,7 +250,8 @@ extension URLReport.Response: JSONObject {
             "site": site, "snapshot": snapshot.number, "overlay": IfAny(snapshot.isOverlay ? true : nil),
             "confirmed": confirmed, "shown": isServed, "status": status,
             "role": isAsset ? "asset" : "page", "type": type, "request": request, "variant": variant,
-            "requested": Wording.date(requested), "fetched": Wording.date(fetched), "referrer": referrer,
+            "requested": Wording.date(requested), "fetched": Wording.date(fetched),
+            "checked": IfAny(checked.map(Wording.date)), "referrer": referrer,
             "invalidated": isInvalidated,
             "part": isPart, "private": isPrivate, "provenance": provenance.rawValue, "archives": archives,
             "headers": headers, "body": body,

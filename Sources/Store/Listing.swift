@@ -12,7 +12,7 @@ package struct ListedResponse: Sendable, Equatable {
     package let byteCount: Int?
     package let sha256: [UInt8]?
     package let snapshot: SnapshotName
-    /// Seconds since 1970.
+    /// `CopyAge.fetched`, in seconds since 1970.
     package let fetched: Int64
 }
 
@@ -112,7 +112,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT url.href, response.status, response.role, response.type, body.size, \(SnapshotName.columns),
-                response.fetched, body.sha256, url.id, site.id
+                \(CopyAge.fetchedInSQL()), body.sha256, url.id, site.id
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
@@ -242,7 +242,7 @@ package struct VisibleEntry: Sendable, Equatable {
     package let status: Int
     package let role: UInt8
     package let type: String?
-    /// Seconds since 1970.
+    /// `CopyAge.fetched`, in seconds since 1970.
     package let fetched: Int64
     /// Nil for redirects and other responses without a body.
     package let body: StoredBody?
@@ -252,8 +252,8 @@ extension VisibleEntry {
     /// The columns that `init(_:)` reads, from `response` joined with its `url`, its `snapshot` and, if it
     /// has one, its `body`.
     static let columns = """
-        url.id, url.href, snapshot.site, \(SnapshotName.columns), response.status, response.role, response.type, response.fetched,
-        \(StoredBody.columns)
+        url.id, url.href, snapshot.site, \(SnapshotName.columns), response.status, response.role, response.type,
+        \(CopyAge.fetchedInSQL()), \(StoredBody.columns)
         """
 
     /// A condition on responses with their `snapshot` and `site`: readers see them, and they are of the site
@@ -301,6 +301,8 @@ package struct ResponseVersion: Sendable, Equatable {
     package let archive: String?
     /// Whether all snapshots that it is part of were rejected.
     let isRejected: Bool
+    /// When it was fetched, and when it was last checked.
+    package let age: CopyAge
 
     /// Whether the response belongs to this snapshot of its site.
     package func isOf(_ snapshot: Int64) -> Bool {
@@ -331,7 +333,7 @@ extension StoreReader {
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
                 \(Schema.isVisible("response")), response.confirmed, snapshot.archive, \(Provenance.precedence),
-                NOT \(Schema.isAccepted("response"))
+                NOT \(Schema.isAccepted("response")), snapshot.started, snapshot.finished, snapshot.base IS NOT NULL
             FROM url
             JOIN response ON response.url = url.id
             JOIN snapshot ON snapshot.id = response.snapshot
@@ -359,7 +361,10 @@ extension StoreReader {
                     response: response, site: row.text(18), referrer: row.optionalText(19),
                     isVisible: isVisible,
                     confirmed: row.integer(21), archive: row.optionalText(22),
-                    isRejected: row.integer(24) != 0))
+                    isRejected: row.integer(24) != 0,
+                    age: CopyAge(
+                        of: response, started: row.integer(25), finished: row.optionalInteger(26),
+                        isOverlay: row.integer(27) != 0)))
         }
         return rows.sorted { $0.response.snapshot > $1.response.snapshot }
     }

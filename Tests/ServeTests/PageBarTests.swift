@@ -162,6 +162,23 @@ import Web
         }
     }
 
+    @Test func `the bar says when the page was fetched, and when it was last checked`() throws {
+        let plain = "<!doctype html><title>P</title><p>plain</p>"
+        try store.publish(
+            [.init(href: "https://example.test/plain", text: plain, fetched: 90)], now: 90)
+        let server = try Self.server(store, hasBar: true)
+        defer { server.stop() }
+        func frame(_ query: String) throws -> String {
+            try get("/-/bar/frame?url=https://example.test/\(query)", from: server, host: "localhost").text
+        }
+        #expect(!(try frame("").contains(", checked ")))
+        let page = try frame("plain")
+        #expect(page.contains("<strong>Fetched</strong> <time datetime=\"1970-01-01T00:00:01Z\""), "\(page)")
+        #expect(page.contains(", checked <time datetime=\"1970-01-01T00:01:30Z\""), "\(page)")
+        // Snapshot 1 was complete before the check.
+        #expect(!(try frame("plain&snapshot=1").contains(", checked ")))
+    }
+
     @Test(arguments: [("empty", false), ("script", false), ("image", false), ("iframe", true)])
     func `the bar is served to frames only, and other origins cannot read it`(use: String, isServed: Bool)
         throws

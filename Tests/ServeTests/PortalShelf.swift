@@ -40,11 +40,14 @@ struct PortalShelf {
         if !entries.isEmpty { try snapshot(entries) }
     }
 
-    /// Adds a snapshot, and returns its id.
+    /// Adds a snapshot, and returns its id. Its responses were fetched when it began.
     @discardableResult
-    func snapshot(_ entries: [Entry], site: String = site, isComplete: Bool = true) throws -> Int64 {
+    func snapshot(
+        _ entries: [Entry], site: String = site, isComplete: Bool = true, started: Int64 = now - 60,
+        ending: SnapshotEnding? = nil, settings: String? = nil
+    ) throws -> Int64 {
         let writer = try StoreWriter(folder)
-        let snapshot = try writer.begin(site: site, start: [site], now: Self.now - 60)
+        let snapshot = try writer.begin(site: site, start: [site], now: started)
         var numbers: [String: UInt32] = [:]
         func target(_ href: String) -> NewLinks.Target {
             if let number = numbers[href] { return NewLinks.Target(href: nil, number: number) }
@@ -59,19 +62,20 @@ struct PortalShelf {
             list.assets = entry.assets.map(target)
             links.append(list)
         }
-        try writer.add(entries.map(response), links: links, to: snapshot)
-        try writer.end(snapshot, isComplete ? .publish(now: Self.now) : .keepOpen)
+        try writer.add(entries.map { try response($0, fetched: started) }, links: links, to: snapshot)
+        try writer.end(snapshot, ending ?? (isComplete ? .publish(now: Self.now) : .keepOpen))
+        if let settings { try writer.storeSettings(settings, ofSite: site) }
         return snapshot.id
     }
 
-    private func response(_ entry: Entry) throws -> NewResponse {
+    private func response(_ entry: Entry, fetched: Int64) throws -> NewResponse {
         let body: NewResponse.Body =
             try (entry.bytes ?? entry.text.map { Array($0.utf8) }).map {
                 .new(try NewBody(.bytes($0), form: entry.form, title: entry.title, links: [], in: folder))
             } ?? .none
         var response = NewResponse(
             href: entry.href, referrer: nil, status: entry.status, role: entry.role, fields: entry.fields,
-            fetched: Self.now - 60, body: body)
+            fetched: fetched, body: body)
         response.type = entry.type
         response.request = entry.request
         return response

@@ -36,6 +36,36 @@ import Web
         #expect(page.contains("same content"))
     }
 
+    @Test func `an update that changes nothing changes no time of the history, and all pages agree`() throws {
+        let shelf = try PortalShelf()
+        let (first, second) = (PortalShelf.now - 3 * 3600, PortalShelf.now - 300)
+        let entries = [PortalShelf.Entry(href: Self.start, title: "Front", text: "one")]
+        try shelf.snapshot(entries, started: first, ending: .publish(now: first + 60))
+        let fetched = "<time datetime=\"\(Wording.date(first))\""
+        let checked = "<time datetime=\"\(Wording.date(second))\""
+        let pages = ["/-/page?url=\(Self.start)", "/-/sites/1", "/"]
+        for page in pages {
+            let before = try shelf.get(page).body
+            #expect(before.contains(fetched) && !before.contains(checked), "\(page)")
+        }
+        try shelf.snapshot(
+            entries, started: second, ending: .publishIfChanged(now: second + 60),
+            settings: "{\"confirmed\":[{\"snapshot\":1,\"date\":\(second)}]}")
+        for page in pages {
+            let after = try shelf.get(page).body
+            #expect(after.contains(fetched) && after.contains(checked), "\(page): \(after)")
+            #expect(after.contains("3 hours ago") && after.contains("hecked "), "\(page)")
+        }
+        let site = try shelf.get("/-/sites/1").body
+        #expect(site.contains("3 hours ago</time>, checked <time"), "\(site)")
+        #expect(try shelf.get("/-/page?url=\(Self.start)").body.contains("Unchanged when checked "))
+        let row = try shelf.get("/-/page?url=\(Self.start)&format=json").json()["rows"]?[0]
+        #expect(row?["fetched"]?.string == Wording.date(first))
+        #expect(row?["checked"]?.string == Wording.date(second))
+        let hit = try shelf.get("/-/search?q=front&format=json").json()["results"]?[0]
+        #expect(hit?["fetched"]?.string == Wording.date(first))
+    }
+
     @Test func `one response is counted in the singular`() throws {
         let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
         #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))

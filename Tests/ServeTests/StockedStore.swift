@@ -37,15 +37,15 @@ struct StockedStore {
         try publish(entries, settings: settings)
     }
 
-    /// Adds a snapshot, and publishes it.
+    /// Adds a snapshot, and publishes it. Its run takes a second.
     func publish(
-        _ entries: [Entry], settings: String = "", site: String = "https://example.test/"
+        _ entries: [Entry], settings: String = "", site: String = "https://example.test/", now: Int64 = 1
     ) throws {
         let writer = try StoreWriter(folder)
-        let snapshot = try writer.begin(site: site, start: [site], now: 1)
+        let snapshot = try writer.begin(site: site, start: [site], now: now)
         try writer.add(entries.map(response), to: snapshot)
         try writer.storeSettings(settings, of: snapshot)
-        try writer.end(snapshot, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: now + 1))
     }
 
     /// Adds a snapshot that is not published.

@@ -51,7 +51,7 @@ package struct ResponseWithText: Sendable, Equatable {
     package let snapshot: SnapshotName
     package let type: String?
     package let role: UInt8
-    /// The time of the response, in seconds since 1970.
+    /// `CopyAge.fetched`, in seconds since 1970.
     package let fetched: Int64
 }
 
@@ -181,7 +181,8 @@ extension StoreReader {
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
         let find = try cachedStatement(
             """
-            SELECT \(distinct) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role, response.fetched
+            SELECT \(distinct) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role,
+                \(CopyAge.fetchedInSQL())
             FROM body
             CROSS JOIN response ON response.body = body.id AND response.request IN ('', 'shown')
             CROSS JOIN response AS plain ON plain.url = response.url AND plain.snapshot = response.snapshot AND plain.request = ''

@@ -82,7 +82,8 @@ enum URLReportText {
         var lines = [
             "snapshot \(row.snapshot) of \(row.site)"
                 + (isLive ? ", live" : row.isServed ? ", unfinished, but served" : ""),
-            "  \(row.status), \(body), \(role), fetched \(LocalTime.minute(row.fetched))",
+            "  \(row.status), \(body), \(role), fetched \(LocalTime.minute(row.fetched))"
+                + (row.checked.map { ", checked \(LocalTime.minute($0))" } ?? ""),
         ]
         func addRow(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }

@@ -33,7 +33,7 @@ enum SnapshotsCommand {
     /// The state of a snapshot, as the last column of the table; empty for an earlier snapshot that is complete.
     private static func state(of snapshot: StatusReport.Snapshot, in site: StatusReport.Site) -> String {
         switch site.state(of: snapshot) {
-        case .live: "live" + (snapshot.confirmed.map { ", confirmed \(LocalTime.minute($0))" } ?? "")
+        case .live: "live" + (snapshot.age.checked.map { ", checked \(LocalTime.minute($0))" } ?? "")
         case .overlay(let isLive): "loaded by a server or proxy" + (isLive ? ", live" : "")
         case .unfinished: "incomplete"
         case .rejected: "rejected"

@@ -47,7 +47,8 @@ enum StatusCommand {
             return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
         }
         var table = TextTable([
-            ("Site", .left), ("Snapshot", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
+            ("Site", .left), ("Snapshot", .right), ("Fetched", .left), ("Checked", .left), ("Pages", .right),
+            ("Size", .right),
             ("Failed", .right), ("Broken", .right), ("Not fetched", .right),
             ("Next update", .left),
         ])
@@ -55,7 +56,8 @@ enum StatusCommand {
             let live = site.snapshots.first { $0.isLive && !$0.name.isOverlay }
             table.add([
                 site.name, site.live.map { "\($0)" } ?? "-",
-                live.map { LocalTime.age(of: $0.confirmed ?? $0.finished ?? $0.started) } ?? "-",
+                live.map { LocalTime.age(of: $0.age.fetched) } ?? "-",
+                live?.age.checked.map { LocalTime.age(of: $0) } ?? "-",
                 site.figures.map { Wording.number($0.pages) } ?? "-",
                 site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
                 count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
