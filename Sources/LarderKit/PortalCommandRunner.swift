@@ -101,14 +101,12 @@ struct PortalCommandRunner: Sendable {
                 try await larder.load(url, policy: .reload, options: options, by: run.principal)
             }
             let status = report.response.status
-            let words = report.reasonNotStored ?? Wording.bytes(report.body.count)
-            if (200..<400).contains(status), report.reasonNotStored == nil {
-                return (.done, [Phrase(.fetchedStored, url, words)] + completeness(of: url, run))
+            guard (200..<400).contains(status) else {
+                return (.failed, [Phrase(.urlFailed, url, "the server answered \(status)")])
             }
-            return (
-                .withProblems,
-                [Phrase(.fetchedStatus, "\(status)", words)]
-            )
+            if let reason = report.reasonNotStored { return (.failed, [Phrase(.urlFailed, url, reason)]) }
+            let size = Wording.bytes(report.body.count)
+            return (.done, [Phrase(.fetchedStored, url, size)] + completeness(of: url, run))
         case .check(let site):
             let hidesPrivate = hidesPrivate(from: run)
             return checkOutcome(
@@ -466,7 +464,7 @@ struct PortalCommandRunner: Sendable {
         let missing = report.missing.lazy.filter {
             !$0.isRecordedMiss && (!$0.isBroken || report.check != nil)
         }.prefix(Self.maxListedProblems).map {
-            Phrase(.untranslated, "\($0.url): \($0.reason)")
+            Phrase(.urlFailed, $0.url, $0.reason)
         }
         return (report.reasonForOnePage.map { [Phrase(.untranslated, $0)] } ?? []) + unread + missing
     }

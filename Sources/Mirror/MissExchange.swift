@@ -42,6 +42,11 @@ struct MissExchange {
             page.site = try exchange.rules().site(fetching: url, requestedBy: referrer, isPage: true)
             page.referrers = try view.reader.sampleReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
+            page.now = view.time
+            let isHidden = try view.reader.hidesPrivate ? !view.reader.canReveal(url) : false
+            if !isHidden {
+                page.failure = LastFailure(of: url, in: try view.reader.sites())
+            }
             page.neighbours = try neighbours(of: url, view.reader)
             page.removedSite = context.services?.jobRunner.removedSite(
                 of: url, hidesPrivate: context.layout.isExposed)

@@ -2,6 +2,7 @@ internal import HTTPServer
 internal import Origins
 internal import Portal
 internal import Reports
+internal import Store
 internal import Web
 
 /// The answer to a request for a URL that is not stored: a 504, since the mirror is a gateway that could not get a response.
@@ -18,6 +19,10 @@ struct MissPage {
     var neighbours: [String] = []
     /// The site whose next prefetch fetches the URL; nil if there is none.
     var site: String?
+    /// Why the last update of a site could not fetch the URL; nil if none tried.
+    var failure: LastFailure?
+    /// The time of the request, in seconds since 1970.
+    var now: Int64 = 0
     /// The earlier snapshot that lacks the URL; nil for a miss in the live snapshot.
     var snapshot: Int64?
     /// The address of the URL in the live snapshot; nil if that lacks it, too.
@@ -80,9 +85,19 @@ struct MissPage {
             return
         }
         html.element("p", say: .missReason)
-        if isNoted, site != nil { html.element("p", say: .missNoted) }
+        if let failure {
+            html.element("p") { html in
+                let phrase = FailureText.phrase(for: failure, now: now, in: language)
+                html.isolatedText(Wording.cut(phrase.text(in: language)))
+                html.text(" ")
+                html.say(.nextUpdateRetries)
+            }
+        } else if isNoted, site != nil {
+            html.element("p", say: .missNoted)
+        }
         html.element("p", say: .toFetchRun)
-        html.element("pre", text: DetailsPage.command(for: url, site: isNoted ? site : nil))
+        html.element(
+            "pre", text: DetailsPage.command(for: url, site: failure?.site ?? (isNoted ? site : nil)))
     }
 
     /// Writes a link to the details of the URL, since only pages of the portal can send commands.

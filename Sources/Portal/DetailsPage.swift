@@ -33,6 +33,8 @@ package struct DetailsPage: PortalPage {
     let isPinned: Bool
     /// The URL that is served instead, and similar stored URLs; nil if the URL is stored.
     let absence: Absence?
+    /// The number of the site whose last update could not fetch the URL; nil if there is none.
+    let failedSite: Int64?
     /// Whether a miss of the URL is recorded that the visitor may see.
     let isMissRecorded: Bool
     let section = PortalSection.none
@@ -84,6 +86,9 @@ package struct DetailsPage: PortalPage {
         absence =
             try rows.isEmpty
             ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
+        failedSite = try absence?.lastFailure.flatMap { (failure) throws(StoreError) in
+            try cache.sites(reader).first { $0.name == failure.site }?.id
+        }
         isMissRecorded = try rows.isEmpty ? Self.hasRecordedMiss(of: href, reader) : false
     }
 
@@ -150,17 +155,20 @@ package struct DetailsPage: PortalPage {
             html.element("span", ["class": "badge warn"], say: .notStoredBadge)
             html.say(.urlNotStored)
         }
-        let failure = absence?.failure
+        let failure = absence?.lastFailure
         if let failure {
             html.element("p") { html in
-                let reason = Wording.cut(MissingPage.text(forOther: failure, html))
-                html.isolatedText(html.words(.nameAndCount, html.words(.failed), reason))
+                let phrase = FailureText.phrase(for: failure, now: context.now, in: html.language)
+                html.isolatedText(Wording.cut(phrase.text(in: html.language)))
+                html.text(" ")
+                html.say(.nextUpdateRetries)
             }
+        } else if isMissRecorded, fetchingSite != nil {
+            html.element("p", say: .missNoted)
         }
-        if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
         writeCommands(to: &html, context)
         html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
-        html.element("pre", text: Self.command(for: href, site: fetchingSite))
+        html.element("pre", text: Self.command(for: href, site: failure?.site ?? fetchingSite))
         // An update fetches only recorded misses and URLs that failed. A request for the mirrored URL records a miss.
         if !isMissRecorded, failure == nil, fetchingSite != nil, let address = context.mirrorAddress(of: href)
         {
@@ -205,6 +213,11 @@ package struct DetailsPage: PortalPage {
             html.commandButton(
                 isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
                 fields: fields)
+            if let failedSite {
+                html.link(
+                    context.links.settings(of: failedSite, excluding: href), ["class": "button quiet"],
+                    say: .doExclude)
+            }
         }
     }
 

@@ -157,11 +157,29 @@ extension HTMLWriter {
             let shown =
                 prefix.isEmpty ? entry.href : address.isEmpty ? html.words(.folderIndexPage) : String(address)
             let title = entry.body?.title.flatMap { $0.isEmpty ? nil : $0 }
-            html.link(context.links.details(entry.href), ["class": "name"]) { html in
+            // A URL that the server does not have has no copy to open.
+            let isMissing = entry.body == nil && [404, 410].contains(entry.status)
+            let details = context.links.details(entry.href)
+            html.link(
+                isMissing ? details : context.mirrorAddress(of: entry.href) ?? details, ["class": "name"]
+            ) { html in
                 html.isolatedText(Wording.cut(title ?? shown, to: 200))
             }
+            if isMissing {
+                html.element(
+                    "span", ["class": "badge warn"], say: Phrase(.notFoundStatus, "\(entry.status)"))
+            }
             if title != nil { html.element("span", ["class": "url"]) { $0.url(shown) } }
-            html.element("span", ["class": "soft"], text: html.facts(about: entry, site: site))
+            html.element("span", ["class": "soft"]) { html in
+                let facts = html.facts(about: entry, site: site)
+                html.text(facts.isEmpty ? "" : facts + html.words(.comma))
+                html.link(details) { html in
+                    html.say(.details)
+                    // The name tells the links of the list apart in a screen reader's list of links.
+                    html.element(
+                        "span", ["class": "hidden"], text: " \(Wording.cut(title ?? shown, to: 80))")
+                }
+            }
         }
     }
 
@@ -170,7 +188,8 @@ extension HTMLWriter {
         var facts: [String] = []
         switch entry.status {
         case 300..<400: facts.append(words(.redirect))
-        case 404, 410: facts.append(words(.notFoundStatus, "\(entry.status)"))
+        case 404, 410:
+            if entry.body != nil { facts.append(words(.notFoundStatus, "\(entry.status)")) }
         case 200: break
         default: facts.append(words(.statusIs, "\(entry.status)"))
         }

@@ -243,7 +243,12 @@ package struct PortalLinks {
         Self.path("\(self.site(site))/pages", [("under", prefix), ("after", after)])
     }
 
-    package func settings(of site: Int64) -> String { "\(self.site(site))/settings" }
+    /// The settings of a site.
+    ///
+    /// - Parameter href: a URL that the form proposes to exclude; nil for none.
+    package func settings(of site: Int64, excluding href: String? = nil) -> String {
+        Self.path("\(self.site(site))/settings", [("exclude", href)]) + (href == nil ? "" : "#f-exclude")
+    }
 
     func titles(of site: Int64, after: String? = nil) -> String {
         Self.path("\(self.site(site))/titles", [("after", after)])

@@ -191,6 +191,9 @@ struct JobsPage: PortalPage {
             let address = PortalLinks.path(PortalLinks.storage, form.fields.map { ($0.name, $0.value) })
             return [(address, Phrase(.doChangeLimit))]
         }
+        if case .fetch(let url) = job.command, job.isOver, !job.isGood {
+            return [(context.links.details(url), Phrase(.toTheURL))]
+        }
         if case .fetch(let url) = job.command, job.isGood {
             var links = context.mirrorAddress(of: url).map { [($0, Phrase(.doOpen))] } ?? []
             let names = job.outcome.compactMap { line in
@@ -247,9 +250,10 @@ extension [PortalJob] {
 
 extension PortalJob {
     /// Whether the page offers to run the job again. A job that the end of the server interrupted is run again from its
-    /// start, a job with a bad result only if its command continues the work that was done.
+    /// start, a job with a bad result only if its command continues the work that was done or fetches a single URL.
     fileprivate var canRetry: Bool {
-        state == .ended(.interrupted) ? command.canRestart : command.isResumable && !isGood
+        if case .fetch = command { return isOver && !isGood }
+        return state == .ended(.interrupted) ? command.canRestart : command.isResumable && !isGood
     }
 
     /// The same prefetch over http, if one over https has stored nothing. A URL that was typed without a scheme is one

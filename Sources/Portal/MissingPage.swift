@@ -79,12 +79,14 @@ struct MissingPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         if !isContinued { html.element("dl", ["class": "facts"]) { $0.writeCounts(of: counts) } }
-        writeMisses(to: &html, context)
         if list == nil { writeWalkResult(to: &html, context) } else { writeTargets(to: &html, context) }
         writeTombstones(to: &html, context)
+        writeMisses(to: &html, context)
     }
 
-    /// Writes the requests that servers and proxies could not answer, the latest first.
+    /// Writes the requests that servers and proxies could not answer: first those of pages, then those that only a browser
+    /// made, such as for the icon of a site; the latest first. They are the last section, because a missing icon matters less
+    /// than a URL that the site failed to fetch.
     private func writeMisses(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued else { return }
         html.element("h2", say: .requestedNotStored)
@@ -92,9 +94,12 @@ struct MissingPage: PortalPage {
             html.element("p", ["class": "soft"], say: .noMisses)
             return
         }
-        html.element("p", say: .nextPrefetchHint)
+        let hasOtherMethods = misses.contains { $0.method != "GET" }
+        html.element("p", say: hasOtherMethods ? .nextPrefetchHintForGET : .nextPrefetchHint)
+        /// Requests of pages come first.
+        func rank(_ miss: MissedURL) -> (Int, Int64) { (miss.referrer == nil ? 1 : 0, -miss.last) }
         html.element("ul", ["class": "list"]) { html in
-            for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.maxListItems) {
+            for miss in misses.sorted(by: { rank($0) < rank($1) }).prefix(PortalLimits.maxListItems) {
                 html.element("li") { html in
                     html.link(context.links.details(miss.url), ["class": "name url"]) { html in
                         html.url(miss.url)
@@ -106,7 +111,13 @@ struct MissingPage: PortalPage {
                         html.say(.missDetails, method, html.words(miss.isPage ? .kindPage : .asset), times)
                         html.time(miss.last, now: context.now)
                     }
-                    if let referrer = miss.referrer { html.referrerLine(referrer, .requestedBy, context) }
+                    if let referrer = miss.referrer {
+                        html.referrerLine(referrer, .requestedBy, context)
+                    } else {
+                        html.element(
+                            "span", ["class": "soft"], say: miss.isPage ? .openedDirectly : .requestedByNoPage
+                        )
+                    }
                 }
             }
         }
@@ -124,42 +135,13 @@ struct MissingPage: PortalPage {
         } else {
             writeUnmetNeeds(
                 needs.missing, limit: PortalLimits.maxListItems * 4, canRetry: true, to: &html, context)
+            if context.token != nil { html.element("p", ["class": "soft"], say: .excludeHint) }
             html.element("div", ["class": "orders"]) { html in
                 html.commandButton(
                     "update", .doRetryAll, about: site.name, context, fields: [("site", site.name)])
             }
         }
         writeLinksToLists([.pages], to: &html, context)
-    }
-
-    /// The reason why a URL counts as missing, in the language of the page.
-    private static func text(for reason: SiteNeeds.UnmetNeed.Reason, _ html: HTMLWriter) -> String {
-        switch reason {
-        case .notStored: html.words(.notStored)
-        case .part: html.words(.statePart)
-        case .answered(let status): html.words(Self.sentence(forStatus: status), "\(status)")
-        case .other(let text): Self.text(forOther: text, html)
-        }
-    }
-
-    private static func sentence(forStatus status: Int) -> Sentence {
-        switch status {
-        case 429, 500...: .serverUnavailable
-        default: .serverAnswered
-        }
-    }
-
-    /// The translation of a reason that the check gives as text; the English text if it has none.
-    static func text(forOther reason: String, _ html: HTMLWriter) -> String {
-        let answered = "the server answered "
-        if reason.hasPrefix(answered), let status = Int(reason.dropFirst(answered.count)) {
-            return html.words(sentence(forStatus: status), "\(status)")
-        }
-        return switch reason {
-        case "its host has no address": html.words(.hostHasNoAddress)
-        case "the page says \"not found\"": html.words(.pageSaysNotFound)
-        default: html.words(.untranslated, reason)
-        }
     }
 
     /// Writes the link that continues this list, and links to other lists.
@@ -239,14 +221,25 @@ struct MissingPage: PortalPage {
                         $0.url(need.href)
                     }
                     html.element("span", ["class": "soft"]) { html in
-                        html.isolatedText(Wording.cut(Self.text(for: need.reason, html)))
+                        html.isolatedText(
+                            Wording.cut(FailureText.text(for: need.reason, in: html.language)))
                     }
                     if let referrer = need.referrer {
                         html.referrerLine(referrer, need.isAsset ? .neededBy : .linkedBy, context)
                     }
-                    if canRetry, index < Self.maxRetryButtons {
-                        html.commandButton(
-                            "fetch", .doRetry, about: need.href, context, fields: [("url", need.href)])
+                    if canRetry, context.token != nil, index < Self.maxRetryButtons {
+                        html.element("div", ["class": "orders small"]) { html in
+                            html.commandButton(
+                                "fetch", .doRetry, about: need.href, context, fields: [("url", need.href)])
+                            html.link(
+                                context.links.settings(of: site.id, excluding: need.href),
+                                ["class": "button quiet"]
+                            ) { html in
+                                html.say(.doExclude)
+                                html.element(
+                                    "span", ["class": "hidden"], text: " \(Wording.cut(need.href, to: 80))")
+                            }
+                        }
                     }
                 }
             }

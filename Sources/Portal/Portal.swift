@@ -282,7 +282,7 @@ package struct Portal {
         case "titles":
             return try TitlesPage(site, after: request["after"], reader)
         case "settings":
-            return SettingsPage(site)
+            return SettingsPage(site, excluding: request["exclude"])
         case "export":
             return services.flatMap {
                 $0.jobRunner.files == nil ? nil : ExportPage(site, formats: $0.exportForms)

@@ -17,11 +17,7 @@ struct ProblemsSection {
             case .answered(let status): self.init(status: status)
             case .other("its host has no address"): self = .noAddress
             case .other(let text):
-                let answered = "the server answered "
-                self =
-                    Int(text.dropFirst(text.hasPrefix(answered) ? answered.count : text.count)).map {
-                        Cause(status: $0)
-                    } ?? .other
+                self = FailureText.status(in: text).map { Cause(status: $0) } ?? .other
             }
         }
 

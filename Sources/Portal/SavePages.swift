@@ -1,5 +1,6 @@
 internal import Origins
 internal import Reports
+internal import Store
 internal import System
 internal import Web
 
@@ -26,6 +27,77 @@ struct AddPage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers { ["url": form["url"]] }
+}
+
+/// The answer to the form that saves one page, if another site has that page already: where it is, how old it is, and how
+/// to save it all the same.
+struct StoredPageNotice: PortalPage {
+    private let href: String
+    /// The site that has the page.
+    private let site: Site
+    /// The title of the site's start page, or the site's name.
+    private let siteTitle: String
+    private let age: CopyAge
+    /// The fields of the form that was sent.
+    private let fields: [(name: String, value: String)]
+
+    let title = "Stored already"
+    var heading: Sentence? { .alreadyStoredTitle }
+    let section = PortalSection.sites
+    /// The request conflicts with what is stored. Nothing was changed.
+    let status = 409
+
+    /// Nil if no other site has the page. A site that starts at the page is updated.
+    ///
+    /// - Parameter address: the URL as the user typed it.
+    init?(
+        of address: String, _ fields: [(name: String, value: String)], _ reader: StoreReader
+    ) throws(StoreError) {
+        guard let href = (try? WebURL.parseUserInput(address))?.key.href else { return nil }
+        let sites = try reader.sites()
+        let versions = try reader.versions(of: href)
+        guard !sites.contains(where: { $0.name == href && $0.published != nil }),
+            let row = versions.first(where: {
+                $0.isVisible && $0.response.request == .get && $0.response.status == 200
+            }),
+            let site = sites.first(where: { $0.name == row.site })
+        else { return nil }
+        let siteTitle = try site.start.first.flatMap { (start) throws(StoreError) in
+            try reader.response(for: start)?.body?.title
+        }
+        self.siteTitle = siteTitle.flatMap { $0.isEmpty ? nil : $0 } ?? site.name
+        (self.href, self.site, self.fields, age) = (href, site, fields, row.age)
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "url soft"]) { $0.url(href) }
+        html.element("div", ["class": "notice"]) { html in
+            html.element("p") { html in
+                html.say(.alreadyStored)
+                html.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(siteTitle, to: 120)) }
+                html.say(.alreadyStoredFetched)
+                html.time(age.fetched, now: context.now)
+                if let checked = age.checked {
+                    html.say(.checkedLater)
+                    html.time(checked, now: context.now)
+                }
+                html.say(.fullStop)
+            }
+        }
+        html.element("div", ["class": "orders"]) { html in
+            if let address = context.mirrorAddress(of: href) {
+                html.link(address, ["class": "button"], say: .doOpen)
+            }
+            html.commandButton(
+                "update", .doUpdateThatSite, about: siteTitle, context, fields: [("site", site.name)])
+            html.commandButton(
+                "prefetch", .doSaveAnyway, about: href, context, fields: fields + [("again", "1")])
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["error": "stored", "url": href, "site": site.name, "fetched": Wording.date(age.fetched)]
+    }
 }
 
 /// The page that explains how to save the page that a browser shows: by a bookmarklet, or by the extension. It pairs

@@ -191,7 +191,7 @@ extension Sentence {
         case .siteCompleteNow: "The site %1 is complete now."
         case .siteStillMissing: "Still missing on the site %1: %2."
         case .pageAlsoStored: "The site %1 has a copy of this page, too. It stays as it is."
-        case .fetchedStatus: "Status %1, %2"
+        case .urlFailed: "%1 could not be fetched: %2."
         case .cleanedUp: "%1 before, %2 after cleanup. Stored files removed: %3."
         case .cleanupPreview: "%1 now, %2 after cleanup."
         case .cleanupOneSnapshot: "1 snapshot will be removed for good. This cannot be undone."
@@ -284,6 +284,11 @@ extension Sentence {
 
         // Saving pages from the browser, and its extension
         case .addTitle: "Save a page"
+        case .alreadyStoredTitle: "Stored already"
+        case .alreadyStored: "This page is stored already, as part of "
+        case .alreadyStoredFetched: ", fetched "
+        case .doUpdateThatSite: "Update that site"
+        case .doSaveAnyway: "Save it anyway"
         case .addLead:
             "Larder fetches the page itself, without your logins in this browser. Check the URL before you continue."
         case .saveTitle: "Save from the browser"
@@ -533,6 +538,7 @@ extension Sentence {
         // Lists of titles and of folders
         case .titlesLead: "All pages, sorted by title."
         case .noTitles: "No page has a title."
+        case .details: "Details"
         case .tooManyTitles: "The site has too many pages to list them by title."
         case .folderEmpty: "Nothing is stored here."
         case .folderIndexPage: "(index page of this folder)"
@@ -597,8 +603,18 @@ extension Sentence {
         // Missing URLs of a site
         case .requestedNotStored: "Requested but not stored"
         case .noMisses: "No such requests recorded."
-        case .nextPrefetchHint:
-            "The next update of the site fetches those that were requested with GET."
+        case .doExclude: "Exclude"
+        case .excludeHint:
+            "If the server never answers for a URL, exclude it: updates then leave it out, and it no longer counts as failed."
+        case .excludeProposed:
+            "The list of excluded URLs below has a new line. Save the settings, then update the site."
+        case .toTheURL: "Details of the URL"
+        case .nextPrefetchHint: "The next update of the site fetches them."
+        case .nextPrefetchHintForGET:
+            "The next update of the site fetches them, except requests that send data."
+        case .openedDirectly: "Opened directly, not from a page of the site"
+        case .requestedByNoPage:
+            "Requested by a browser or another program, not by a page. Browsers request the icon of a site (favicon.ico) themselves."
         case .missDetails: "%1%2, %3, last "
         case .asset: "asset"
         case .requestedBy: "Requested by "
@@ -609,8 +625,12 @@ extension Sentence {
         case .checkedFromStart: "Checked %1, following links from the start page."
         case .nothingMissing: "Everything that pages need is stored."
         case .nothingMissingSoFar: "Nothing missing found so far."
-        case .serverUnavailable: "the server could not answer at that time (%1): try again later"
         case .serverAnswered: "the server answered %1"
+        case .serverTimedOut: "the server did not answer in time"
+        case .serverUnreachable: "no connection to the server was possible"
+        case .connectionBroke: "the connection broke"
+        case .lastUpdateFailed: "The last update, %1, could not fetch this URL: %2."
+        case .nextUpdateRetries: "The next update tries again."
         case .hostHasNoAddress: "its host has no address"
         case .pageSaysNotFound: "the page says “not found”"
         case .linkedNotStored: "Linked but not stored"

@@ -192,7 +192,7 @@ extension Sentence {
         case .siteStillMissing: "Auf der Website %1 fehlen noch: %2."
         case .pageAlsoStored:
             "Auch die Website %1 hat eine Kopie dieser Seite. Sie bleibt unverändert."
-        case .fetchedStatus: "Status %1, %2"
+        case .urlFailed: "%1 konnte nicht abgerufen werden: %2."
         case .cleanedUp: "%1 vor, %2 nach der Bereinigung. Entfernte Dateien: %3."
         case .cleanupPreview: "%1 jetzt, %2 nach der Bereinigung."
         case .cleanupOneSnapshot:
@@ -294,6 +294,11 @@ extension Sentence {
 
         // Saving pages from the browser, and its extension
         case .addTitle: "Eine Seite speichern"
+        case .alreadyStoredTitle: "Schon gespeichert"
+        case .alreadyStored: "Diese Seite ist schon gespeichert, als Teil von "
+        case .alreadyStoredFetched: ", abgerufen "
+        case .doUpdateThatSite: "Diese Website aktualisieren"
+        case .doSaveAnyway: "Trotzdem speichern"
         case .addLead:
             "Larder ruft die Seite selbst ab, ohne Ihre Anmeldungen in diesem Browser. Prüfen Sie die URL, bevor Sie fortfahren."
         case .saveTitle: "Aus dem Browser speichern"
@@ -550,6 +555,7 @@ extension Sentence {
         // Lists of titles and of folders
         case .titlesLead: "Alle Seiten, nach Titel sortiert."
         case .noTitles: "Keine Seite hat einen Titel."
+        case .details: "Einzelheiten"
         case .tooManyTitles: "Die Website hat zu viele Seiten, um sie nach Titel aufzulisten."
         case .folderEmpty: "Hier ist nichts gespeichert."
         case .folderIndexPage: "(Startseite dieses Ordners)"
@@ -615,8 +621,18 @@ extension Sentence {
         // Missing URLs of a site
         case .requestedNotStored: "Angefordert, aber nicht gespeichert"
         case .noMisses: "Keine solchen Anfragen vermerkt."
-        case .nextPrefetchHint:
-            "Die nächste Aktualisierung der Website lädt davon die mit GET angeforderten URLs."
+        case .doExclude: "Ausschließen"
+        case .excludeHint:
+            "Wenn der Server für eine URL nie antwortet, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
+        case .excludeProposed:
+            "Die Liste der ausgeschlossenen URLs unten hat eine neue Zeile. Speichern Sie die Einstellungen, und aktualisieren Sie dann die Website."
+        case .toTheURL: "Einzelheiten der URL"
+        case .nextPrefetchHint: "Die nächste Aktualisierung der Website ruft sie ab."
+        case .nextPrefetchHintForGET:
+            "Die nächste Aktualisierung der Website ruft sie ab, außer Anfragen, die Daten senden."
+        case .openedDirectly: "Direkt geöffnet, nicht von einer Seite der Website aus"
+        case .requestedByNoPage:
+            "Von einem Browser oder einem anderen Programm angefordert, nicht von einer Seite. Browser fordern das Symbol einer Website (favicon.ico) selbst an."
         case .missDetails: "%1%2, %3, zuletzt "
         case .asset: "Ressource"
         case .requestedBy: "Angefordert von "
@@ -627,9 +643,12 @@ extension Sentence {
         case .checkedFromStart: "Geprüft: %1, die von der Startseite aus erreichbar sind."
         case .nothingMissing: "Alles, was die Seiten brauchen, ist gespeichert."
         case .nothingMissingSoFar: "Bisher fehlt nichts."
-        case .serverUnavailable:
-            "der Server konnte zu dieser Zeit nicht antworten (%1): Versuchen Sie es später noch einmal"
         case .serverAnswered: "der Server antwortete mit %1"
+        case .serverTimedOut: "der Server antwortete nicht rechtzeitig"
+        case .serverUnreachable: "es war keine Verbindung zum Server möglich"
+        case .connectionBroke: "die Verbindung brach ab"
+        case .lastUpdateFailed: "Die letzte Aktualisierung, %1, konnte diese URL nicht abrufen: %2."
+        case .nextUpdateRetries: "Die nächste Aktualisierung versucht es erneut."
         case .hostHasNoAddress: "der Host hat keine Adresse"
         case .pageSaysNotFound: "die Seite meldet „nicht gefunden“"
         case .linkedNotStored: "Verlinkt, aber nicht gespeichert"

@@ -60,7 +60,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case snapshotRemoved = "dropped"
     case snapshotMadeLive = "nowServed"
     case siteRemoved = "removed"
-    case fetchedStatus = "loaded"
+    case urlFailed
     case cleanedUp = "collected"
     case cleanupPreview = "wouldCollect"
     case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteStillMissing,
@@ -91,6 +91,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         doInstallTimer
 
     // Saving pages from the browser, and its extension
+    case alreadyStoredTitle, alreadyStored, alreadyStoredFetched, doUpdateThatSite, doSaveAnyway
     case addTitle, addLead, saveTitle, saveLead, saveBookmark, saveBookmarkHint, extensionTitle,
         extensionLead, extensionInstall, pairCode, pairCodeHint, doPair, pairedTitle, doUnpair,
         pairCodeWrong, refusedPairing
@@ -154,7 +155,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         cleanupLead, cleanupLimit, cleanupLimitHint
 
     // Lists of titles and of folders
-    case titlesLead, noTitles, tooManyTitles, folderEmpty, folderIndexPage, redirect, notFoundStatus,
+    case titlesLead, noTitles, details, tooManyTitles, folderEmpty, folderIndexPage, redirect, notFoundStatus,
         statusIs, inSite
 
     // The details of a URL
@@ -169,9 +170,13 @@ package enum Sentence: String, Sendable, CaseIterable {
         noMoreLinkersSoFar, continueSearching
 
     // Missing URLs of a site
-    case requestedNotStored, noMisses, nextPrefetchHint, missDetails, asset, requestedBy, neededBy,
+    case requestedNotStored, noMisses, doExclude, excludeHint, excludeProposed, toTheURL, nextPrefetchHint,
+        nextPrefetchHintForGET, missDetails, openedDirectly,
+        requestedByNoPage, asset, requestedBy, neededBy,
         linkedBy, andOneOther, andManyOthers, checkedFromStart, nothingMissing, nothingMissingSoFar,
-        serverAnswered, serverUnavailable, hostHasNoAddress, pageSaysNotFound, linkedNotStored,
+        serverAnswered, serverTimedOut, serverUnreachable, connectionBroke, lastUpdateFailed,
+        nextUpdateRetries,
+        hostHasNoAddress, pageSaysNotFound, linkedNotStored,
         assetsNotStored, basedOnAllLinks,
         basedOnSomeLinks,
         tombstonesLead, maybeMore
@@ -297,12 +302,14 @@ package struct Phrase: Sendable, Equatable {
         sentence.text(in: language, values(in: language))
     }
 
-    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language, and a
-    /// verdict of a check its name.
+    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language, a verdict of a
+    /// check its name, and the reason of a failure its words.
     package func values(in language: PortalLanguage) -> [String] {
         switch (sentence, parts.count) {
         case (.endedPages, 4): Array(parts[..<3]) + [language.duration(parts[3])]
-        case (.checkItem, 2): [language.verdict(parts[0]), parts[1]]
+        case (.checkItem, 2):
+            [language.verdict(parts[0]), FailureText.translatingReason(after: ", ", in: parts[1], language)]
+        case (.urlFailed, 2): [parts[0], FailureText.text(for: parts[1], in: language)]
         default: parts
         }
     }

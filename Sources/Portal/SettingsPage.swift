@@ -9,10 +9,18 @@ struct SettingsPage: PortalPage {
     let title: String
     let section = PortalSection.sites
 
-    init(_ site: Site) {
+    /// Whether the form proposes a pattern that is not stored yet.
+    let hasProposal: Bool
+
+    /// - Parameter href: a URL that the form proposes to exclude, because the site cannot be fetched with it; nil for none.
+    init(_ site: Site, excluding href: String? = nil) {
         self.site = site
         title = site.name
-        plan = SiteSettingsForm(settings: site.settings)
+        var plan = SiteSettingsForm(settings: site.settings)
+        let proposal = href.flatMap { WebURL($0) }.flatMap { $0.isHTTP ? $0.withoutFragment.href : nil }
+        hasProposal = proposal.map { !plan.exclude.contains($0) } ?? false
+        if hasProposal, let proposal { plan.exclude.append(proposal) }
+        self.plan = plan
     }
 
     var heading: Sentence? { .settings }
@@ -24,6 +32,9 @@ struct SettingsPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .settingsLead)
         html.explainReadOnly(context)
+        if hasProposal, context.token != nil {
+            html.element("p", ["class": "notice", "role": "status"], say: .excludeProposed)
+        }
         html.idleScheduleNotice(context, isScheduled: site.schedule != nil)
         html.commandForm("settings", context, style: "order sheetlike", fields: [("site", site.name)]) {
             html in

@@ -170,12 +170,16 @@ struct SiteCard {
 extension SiteReport {
     /// The state of a complete site in words: a limit or the scope may have left out links.
     var completeness: Sentence {
-        missing.map { $0.notFetched > 0 } == true ? .completeWithinLimits : .complete
+        countOfUnfetched > 0 ? .completeWithinLimits : .complete
     }
+
+    /// The number of links that were not fetched; 0 for a site that is one page because the user chose that.
+    var countOfUnfetched: Int { hasOnlyStartPages ? 0 : missing?.notFetched ?? 0 }
 
     /// Writes the number of links that were not fetched, as a link to their list; nothing if there are none.
     func linkToUnfetched(to html: inout HTMLWriter, _ context: PortalContext) {
-        guard let count = missing?.notFetched, count > 0 else { return }
+        let count = countOfUnfetched
+        guard count > 0 else { return }
         html.link(
             context.links.missing(of: id, kind: LinkList.pages.rawValue),
             text: html.count(count, .oneLinkNotFetched, .linksNotFetched))

@@ -205,11 +205,12 @@ struct SitePage: PortalPage {
 
 extension HTMLWriter {
     /// Writes the three counts of missing URLs, or that they are not checked yet.
-    mutating func writeCounts(of missing: MissingURLCounts?) {
-        let counts: [(Sentence, Int?)] = [
-            (.brokenOnLiveSite, missing?.broken), (.failed, missing?.failed),
-            (.notFetched, missing?.notFetched),
-        ]
+    ///
+    /// - Parameter showsUnfetched: whether to write the number of links that were not fetched.
+    mutating func writeCounts(of missing: MissingURLCounts?, showsUnfetched: Bool = true) {
+        let counts: [(Sentence, Int?)] =
+            [(.brokenOnLiveSite, missing?.broken), (.failed, missing?.failed)]
+            + (showsUnfetched ? [(.notFetched, missing?.notFetched)] : [])
         for (name, count) in counts { fact(words(name), count.map(language.number) ?? words(.notCheckedYet)) }
     }
 }
@@ -266,10 +267,10 @@ extension SiteReport {
             html.fact(
                 html.words(.figureSize),
                 tally.isEstimate ? html.words(.approximately, size) : html.language.figure(size))
-            html.writeCounts(of: missing)
+            html.writeCounts(of: missing, showsUnfetched: !hasOnlyStartPages)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }
-        guard let missing, missing.notFetched > 0 else { return }
+        guard countOfUnfetched > 0 else { return }
         html.element("p", ["class": "soft"]) { html in
             html.say(.notFetchedHint)
             html.link(context.links.missing(of: id, kind: LinkList.pages.rawValue), say: .linkedNotStored)

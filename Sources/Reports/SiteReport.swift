@@ -262,6 +262,8 @@ package struct SiteReport: Sendable {
     package let needs: SiteNeeds?
     /// The numbers of missing URLs; nil if they are not known.
     package let missing: MissingURLCounts?
+    /// Whether the user wanted only the start pages. Links that were not fetched are then nothing to report.
+    package let hasOnlyStartPages: Bool
 
     /// - Parameters:
     ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
@@ -276,6 +278,7 @@ package struct SiteReport: Sendable {
         self.tally = tally
         self.needs = needs
         missing = .current(of: site, byStoredLinks: needs?.counts)
+        hasOnlyStartPages = (try? JSONValue.parse(site.settings.utf8.span))?["depth"]?.int == 0
         let start = site.start.first ?? site.name
         let title = try reader.response(for: start)?.body?.title
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)

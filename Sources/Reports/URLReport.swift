@@ -280,7 +280,9 @@ extension URLReport.Links: JSONObject {
 /// Why a URL is not stored, and the stored URLs that replace it or are near it.
 public struct Absence: Sendable, Equatable {
     /// Why the run that made the live snapshot could not load the URL; nil if it did not request it.
-    public let failure: String?
+    public var failure: String? { lastFailure?.reason }
+    /// The failure with its time and its site.
+    package let lastFailure: LastFailure?
     /// The stored URL that is served instead, if any.
     public let substitute: Substitute?
     /// Stored URLs of the same folder or, if it has none, of the nearest parent folder.
@@ -329,7 +331,7 @@ extension Absence {
     private static let maxNearbyURLs = 5
 
     package init(of url: WebURL, in reader: StoreReader) throws(StoreError) {
-        failure = try reader.sites().lazy.compactMap { StoredFailures(of: $0).reason(for: url.href) }.first
+        lastFailure = LastFailure(of: url.href, in: try reader.sites())
         substitute = try reader.lookUp(url).map { found in
             Substitute(url: found.response.href, differences: Self.differences(found.change))
         }

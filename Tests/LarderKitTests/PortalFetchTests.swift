@@ -36,6 +36,14 @@ import Web
         #expect(outcome.last?.parts == [origin.url("/")])
     }
 
+    @Test(arguments: [503, 404])
+    func `a fetch that got an error has failed, and says why`(status: Int) {
+        origin.on("/two", .failure(status))
+        let (end, outcome) = run(.fetch(url: origin.url("/two")))
+        #expect(end == .failed)
+        #expect(outcome == [Phrase(.urlFailed, origin.url("/two"), "the server answered \(status)")])
+    }
+
     @Test func `a page that another site has already is stored, and the result names that site`() {
         let form = SiteSettingsForm(
             readable: PortalRequest(path: "/", fields: [("what", "page"), ("render", "never")]))

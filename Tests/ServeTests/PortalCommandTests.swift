@@ -271,6 +271,99 @@ import Web
         #expect(text.contains("/-/jobs\">Undo the removal") && !text.contains("larder prefetch"))
     }
 
+    @Test func `a page that another site has is saved only if the user says so again`() throws {
+        let site = "https://example.test/"
+        let shelf = try PortalShelf([
+            .init(href: site, title: "Python docs"), .init(href: site + "json", title: "json"),
+        ])
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        func save(_ form: String) throws -> (status: Int, text: String) {
+            let answer = try send("prefetch", form, shelf, jobRunner)
+            return (answer.status, String(decoding: answer.bytes, as: UTF8.self))
+        }
+        let notice = try save("url=https://example.test/json&what=page&every=daily")
+        #expect(notice.status == 409 && jobRunner.jobs.isEmpty)
+        for words in [
+            "This page is stored already, as part of <a href=\"/-/sites/1\">", "Python docs", "1 minute ago",
+            "href=\"http://example-test.localhost:8080/json\"", "Update that site", "Save it anyway",
+            "name=\"again\" value=\"1\"", "name=\"every\" value=\"daily\"", "name=\"what\" value=\"page\"",
+        ] {
+            #expect(notice.text.contains(words), "\(words): \(notice.text)")
+        }
+        // Another page, the whole site, the page for which there is a site, and the second request.
+        for form in [
+            "url=https://example.test/other&what=page", "url=https://example.test/json&what=site",
+            "url=\(site)&what=page", "url=https://example.test/json&what=page&again=1",
+        ] {
+            #expect(try save(form).status == 303, "\(form)")
+        }
+    }
+
+    @Test func `a fetch that got nothing has failed, and offers a retry and the URL`() {
+        let url = "https://example.test/radar.html"
+        let job = PortalJob(
+            number: 1, command: .fetch(url: url), principal: .localUser, end: .failed,
+            outcome: [Phrase(.urlFailed, url, "the server answered 503")], addedAt: 0)
+        var context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs", jsonAddress: "/-/jobs")
+        context.token = "t"
+        var html = HTMLWriter()
+        JobsPage([job], now: 0).write(to: &html, context)
+        let text = String(decoding: html.bytes, as: UTF8.self)
+        for words in [
+            ">Failed<", "/-/do/goon", "Retry", "href=\"/-/page?url=\(url)\"", "the server answered 503",
+        ] {
+            #expect(text.contains(words), "\(words): \(text)")
+        }
+    }
+
+    @Test(arguments: [
+        ("the server answered 503", "the server answered 503", "der Server antwortete mit 503"),
+        ("host not found", "its host has no address", "der Host hat keine Adresse"),
+        ("timed out", "the server did not answer in time", "der Server antwortete nicht rechtzeitig"),
+        (
+            "cannot connect (refused)", "no connection to the server was possible (refused)",
+            "es war keine Verbindung zum Server möglich (refused)"
+        ),
+        ("(odd", "(odd", "(odd"), ("(odd)", "(odd)", "(odd)"), ("", "", ""),
+    ])
+    func `a reason of a failure has one wording in each language`(
+        reason: String, english: String, german: String
+    ) {
+        #expect(FailureText.text(for: reason, in: .english) == english)
+        #expect(FailureText.text(for: reason, in: .german) == german)
+        let check = Phrase(.checkItem, "missing", "https://a.test/x, \(reason)")
+        #expect(check.text(in: .german) == "fehlt: https://a.test/x, \(german)")
+        #expect(Phrase(.urlFailed, "a", reason).text(in: .english) == "a could not be fetched: \(english).")
+    }
+
+    @Test
+    func `a page that the last update could not fetch says so, and makes no promise about the next one`() {
+        var page = MissPage(url: "https://example.test/a", isNoted: true)
+        page.site = "https://example.test/other"
+        let fields = HTTPFields([.init(name: "Sec-Fetch-Dest", value: "document")])
+        func text() -> String {
+            String(decoding: page.answer(to: fields, layout: OriginLayout(port: 8080)).bytes, as: UTF8.self)
+        }
+        #expect(
+            text().contains("The miss is recorded")
+                && text().contains("larder update 'https://example.test/other'"))
+        page.failure = LastFailure(
+            site: "https://example.test/", reason: "timed out (no response for 30 s)", at: 100)
+        page.now = 400
+        #expect(!text().contains("The miss is recorded"))
+        #expect(
+            text().contains(
+                "The last update, 5 minutes ago, could not fetch this URL: the server did not answer in time (no response for 30 s). The next update tries again."
+            ), "\(text())")
+        #expect(text().contains("larder update 'https://example.test/'"))
+        page.language = .german
+        #expect(
+            text().contains("vor 5 Minuten") && text().contains("der Server antwortete nicht rechtzeitig"))
+    }
+
     @Test(arguments: [
         ([Phrase(.cleanupPreview, "9 MB", "9 MB"), Phrase(.cleanupNothing)], nil as String?),
         ([Phrase(.cleanupPreview, "9 MB", "8 MB"), Phrase(.cleanupNothing)], "class=\"quiet\">Clean up<"),

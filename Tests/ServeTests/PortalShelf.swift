@@ -1,3 +1,4 @@
+import Reports
 import Store
 import TestOrigin
 import Web
@@ -101,7 +102,7 @@ struct PortalShelf {
     func get(
         _ target: String, accept: String? = nil, verdicts: ScriptsPage.VerdictLookup? = nil,
         in language: PortalLanguage = .english, fetchSite: String? = nil,
-        updates: UpdateFigures? = nil
+        updates: UpdateFigures? = nil, services: PortalServices? = nil, needs: SiteNeeds? = nil
     ) throws -> Page {
         let metrics = updates.map { updates in
             ServerMetrics(
@@ -109,7 +110,8 @@ struct PortalShelf {
                 rejectedCount: { 0 }, updates: { updates })
         }
         let portal = Portal(
-            layout: OriginLayout(port: 8080), verdicts: verdicts, serverMetrics: metrics, now: { Self.now })
+            layout: OriginLayout(port: 8080), verdicts: verdicts,
+            walk: { _, _, _ in needs }, services: services, serverMetrics: metrics, now: { Self.now })
         var visitor = PortalVisitor()
         visitor.accept = accept
         visitor.language = language

@@ -404,9 +404,94 @@ import Web
         try writer.storeSettings(settings, ofSite: PortalShelf.site)
         let page = "/-/page?url=https://example.test/jam/fig"
         let body = try shelf.get(page).body
-        #expect(body.contains("Failed: the server could not answer at that time (500): try again later"))
-        #expect(!body.contains("request the URL once"))
+        #expect(
+            body.contains(
+                "The last update, just now, could not fetch this URL: the server answered 500. The next"),
+            "\(body)")
+        #expect(!body.contains("request the URL once") && body.contains("larder update"))
         #expect(!(try shelf.get(page, in: .german).body.contains("the server answered")))
+        #expect(!body.contains("settings?exclude="))
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let services = PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner)
+        #expect(
+            try shelf.get(page, services: services).body.contains(
+                "/-/sites/1/settings?exclude=https://example.test/jam/fig#f-exclude"))
+        // The promise of a recorded miss would be in doubt after such a failure.
+        try ActivityDatabase(shelf.folder).recordMisses([
+            Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1)
+        ])
+        #expect(!(try shelf.get(page).body.contains("The miss is recorded")))
+    }
+
+    @Test
+    func `requests of pages are listed before those that only a browser made, and failures before both`()
+        throws
+    {
+        let icon = "https://example.test/favicon.ico"
+        var miss = Miss(href: "https://example.test/lost.png", isPage: false, first: 1, last: 1)
+        miss.referrer = "https://example.test/"
+        try ActivityDatabase(shelf.folder).recordMisses([
+            Miss(href: icon, isPage: false, first: 2, last: 2), miss,
+        ])
+        let page = try shelf.get("/-/sites/1/missing").body
+        func place(_ text: String) throws -> String.Index {
+            try #require(page.firstRange(of: text), "\(text) in \(page)").lowerBound
+        }
+        let places = try [
+            "Requested but not stored", "fetches them.", "lost.png", icon, "Requested by a browser",
+        ].map(place)
+        #expect(places == places.sorted())
+        #expect(!page.contains("GET"))
+        let heading = try place(">Assets not stored</h2>")
+        #expect(heading < places[0])
+    }
+
+    @Test func `a URL that the server never answers can be retried and excluded`() throws {
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let services = PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner)
+        let radar = "https://example.test/radar.html"
+        var needs = SiteNeeds()
+        needs.missing = [
+            .init(
+                href: radar, reason: .other("the server answered 503"), isAsset: false,
+                referrer: PortalShelf.site)
+        ]
+        needs.counts = MissingURLCounts(broken: 0, failed: 1, notFetched: 0)
+        let page = try shelf.get("/-/sites/1/missing", services: services, needs: needs).body
+        let link = "/-/sites/1/settings?exclude=\(radar)#f-exclude"
+        #expect(page.contains("href=\"\(link)\"") && page.contains("the server answered 503"), "\(page)")
+        #expect(page.contains("Retry") && page.contains("it no longer counts as failed"))
+        #expect(
+            try shelf.get("/-/sites/1/missing", in: .german, services: services, needs: needs).body.contains(
+                "der Server antwortete mit 503"))
+        #expect(!(try shelf.get("/-/sites/1/missing", needs: needs).body.contains("?exclude=")))
+
+        let settings = try shelf.get("/-/sites/1/settings?exclude=\(radar)", services: services).body
+        #expect(
+            settings.contains(">\(radar)</textarea>") && settings.contains("has a new line"), "\(settings)")
+        for target in ["/-/sites/1/settings", "/-/sites/1/settings?exclude=javascript:alert(1)"] {
+            let plain = try shelf.get(target, services: services).body
+            #expect(!plain.contains("radar") && !plain.contains("has a new line") && !plain.contains("alert"))
+        }
+        let writer = try StoreWriter(shelf.folder)
+        try writer.storeSettings("{\"exclude\":[\"\(radar)\"]}", ofSite: PortalShelf.site)
+        let known = try shelf.get("/-/sites/1/settings?exclude=\(radar)", services: services).body
+        #expect(known.contains(">\(radar)</textarea>") && !known.contains("has a new line"))
+    }
+
+    @Test func `a folder links titles to the stored pages, and says which URLs the server does not have`()
+        throws
+    {
+        let jam = try shelf.get("/-/sites/1/pages?under=https://example.test/jam/").body
+        #expect(
+            jam.contains(
+                "<a href=\"http://example-test.localhost:8080/jam/plum\" class=\"name\">"), "\(jam)")
+        #expect(jam.contains("<a href=\"/-/page?url=https://example.test/jam/plum\">Details"))
+        let root = try shelf.get("/-/sites/1/pages?under=https://example.test/").body
+        #expect(root.contains("<a href=\"/-/page?url=https://example.test/old\" class=\"name\">"), "\(root)")
+        #expect(root.contains("<span class=\"badge warn\">not found at the origin (410)</span>"))
     }
 
     @Test func `a recorded miss is not listed once the URL is stored`() throws {

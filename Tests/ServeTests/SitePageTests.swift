@@ -66,6 +66,22 @@ import Web
         #expect(hit?["fetched"]?.string == Wording.date(first))
     }
 
+    @Test(arguments: [(0, false), (1, true)])
+    func `links that were not fetched are not reported for a site that is one page`(
+        depth: Int, isReported: Bool
+    ) throws {
+        let settings =
+            "{\"depth\":\(depth),\"missing\":[{\"snapshot\":1,\"broken\":0,\"failed\":0,\"notFetched\":36}]}"
+        let shelf = try PortalShelf()
+        try shelf.snapshot([.init(href: Self.start, title: "One")], settings: settings)
+        for (page, words) in [("/", "36 links not fetched"), ("/-/sites/1", "Not fetched")] {
+            let text = try shelf.get(page).body
+            #expect(text.contains("Complete"), "\(page)")
+            #expect(text.contains("within its limits") == isReported, "\(page)")
+            #expect(text.contains(words) == isReported, "\(page)")
+        }
+    }
+
     @Test func `one response is counted in the singular`() throws {
         let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
         #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))
