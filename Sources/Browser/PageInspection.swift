@@ -576,7 +576,9 @@ struct PageInspection: Sendable {
         // Later messages are not in the text that was read.
         if step == .look { sockets.stop() }
         let viewCount = steps.viewCount
-        let next = steps.take(value["value"], of: step, into: &outcome, isOutOfTime: isOutOfTime)
+        let next = steps.take(
+            value["value"], of: step, into: &outcome, requestCount: record.differentCount,
+            isOutOfTime: isOutOfTime)
         limit = limit.map { $0 + Tab.Timeouts.view * (steps.viewCount - viewCount) }
         switch next {
         case .again: wait(pause(after: step), now)
@@ -672,7 +674,10 @@ struct PageInspection: Sendable {
         }
         if sockets.recording.isTruncated { notices.note(.messagesTruncated, outcome.address) }
         if outcome.consent != nil { notices.note(.consent, outcome.consent ?? "") }
-        if hasCommitted { notices.note(.view, outcome.address, count: steps.unshownCount) }
+        if hasCommitted {
+            notices.note(.view, outcome.address, count: steps.unshownCount)
+            notices.note(.repeatedView, outcome.address, count: steps.repeatedCount)
+        }
         outcome.notices = notices.notices
         outcome.laterRoutes = steps.laterRoutes
         outcome.elapsed = now - start

@@ -162,6 +162,8 @@ package struct PageNotice: Sendable, Equatable {
         case messagesTruncated = "messages-not-recorded"
         /// Views of the document that a fragment names and that were not shown.
         case view = "view-not-shown"
+        /// Views of the document that were not shown because many views like them needed nothing new.
+        case repeatedView = "view-like-others"
         /// A banner that asks for consent was answered; the text is the name of the button.
         case consent
     }

@@ -61,6 +61,13 @@ struct PageSteps: Sendable {
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
+    /// The views that need nothing new, of which only some are shown.
+    private var repeatedViews = RepeatedViews()
+    /// The fragment of the view that is shown and has not been looked at.
+    private var shownView: String?
+    /// The number of different requests when the last view was looked at. Later ones count for the next view, because some
+    /// views send their requests late.
+    private var countedRequests = 0
     /// The fragments of views that links named after controls had been used. They need a fresh document.
     private(set) var laterRoutes: [String] = []
     /// The fragments of views that the controls of the last step showed.
@@ -72,6 +79,8 @@ struct PageSteps: Sendable {
     private var consentTries = 0
     private var hasActed = false
     private var seen: Set<String> = []
+    /// The links of the page, without the names of places in views.
+    private var linkedViews: Set<Substring> = []
 
     /// The maximum number of answers to banners. Then banners stay.
     private static let maxConsentTries = 4
@@ -132,7 +141,12 @@ struct PageSteps: Sendable {
     var viewCount: Int { plannedRoutes + tabs }
 
     /// The number of views that fragments name and that were not shown.
-    var unshownCount: Int { routes.count - shownRoutes - laterRoutes.count - completeRouteCount }
+    var unshownCount: Int {
+        routes.count - shownRoutes - laterRoutes.count - completeRouteCount - repeatedCount
+    }
+
+    /// The number of views that were passed over, because many views like them needed nothing new.
+    var repeatedCount: Int { repeatedViews.skippedCount }
 
     /// The script of a step.
     func expression(of step: Step) -> String {
@@ -154,9 +168,13 @@ struct PageSteps: Sendable {
         }
     }
 
-    /// Removes the current step.
+    /// Removes the current step, and the steps of views after it that need not be shown.
     mutating func finishStep() {
         if !steps.isEmpty { steps.removeFirst() }
+        while !visit.isDeep, case .route(let fragment)? = steps.first, repeatedViews.skips(fragment) {
+            steps.removeFirst()
+            if steps.first == .lookAgain { steps.removeFirst() }
+        }
     }
 
     /// Drops all steps except one look at the current page.
@@ -169,9 +187,12 @@ struct PageSteps: Sendable {
 
     /// Processes the result of a step.
     ///
-    /// - Parameter isOutOfTime: no more views are added.
+    /// - Parameters:
+    ///   - requestCount: the number of different requests that the page has sent.
+    ///   - isOutOfTime: no more views are added.
     mutating func take(
-        _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isOutOfTime: Bool
+        _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, requestCount: Int,
+        isOutOfTime: Bool
     ) -> Next {
         if step.usesControls {
             hasActed = true
@@ -194,7 +215,17 @@ struct PageSteps: Sendable {
             hasLooked = true
             return visit.wantsPicture ? .picture : visit.wantsPDF ? .pdf : .onward(isAtOnce: true)
         case .lookAgain:
+            let linkCount = linkedViews.count
             takeLook(value, &outcome, isOutOfTime)
+            if let view = shownView {
+                shownView = nil
+                let hasNews = requestCount > countedRequests || linkedViews.count > linkCount
+                // The current step stays first until it is finished.
+                for fragment in repeatedViews.didShow(view, hasNews: hasNews).reversed() {
+                    steps.insert(contentsOf: [.route(fragment), .lookAgain], at: 1)
+                }
+            }
+            countedRequests = requestCount
             return .onward(isAtOnce: true)
         case .focusSearch:
             guard value?["isFound"]?.bool ?? false else {
@@ -230,8 +261,9 @@ struct PageSteps: Sendable {
             guard value?["count"]?.int ?? 0 > 0 else { return .onward(isAtOnce: true) }
             choices += 1
             return choices < Self.maxChoices ? .again : .onward(isAtOnce: false)
-        case .route:
+        case .route(let fragment):
             shownRoutes += 1
+            shownView = fragment
             return .onward(isAtOnce: false)
         case .scrollBack:
             return .onward(isAtOnce: tabs > 0)
@@ -281,6 +313,12 @@ struct PageSteps: Sendable {
         if let title = look["title"]?.string { outcome.title = title }
         let links = look["links"]?.array?.compactMap(\.string) ?? []
         add(links, to: &outcome)
+        for link in links where linkedViews.count < PageOutcome.maxLinks {
+            let place = link.firstIndex(of: "#").map { link[$0...] }
+            // A second "#" names a place in the view of a router that uses the fragment.
+            let end = place?.dropFirst().firstIndex(of: "#") ?? link.endIndex
+            linkedViews.insert(link[..<end])
+        }
         guard !isOutOfTime else { return }
         for link in links { addRoute(link, of: outcome.address) }
     }

@@ -10,6 +10,10 @@ struct RequestRecord: Sendable {
     /// The identifiers of the requests that keep the page from being quiet, with the session that reported
     /// each.
     private var pending: [String: String] = [:]
+    /// The URLs that GET requests asked for.
+    private var readURLs: Set<String> = []
+    /// The number of requests without repetitions. Only a GET request can repeat another: the bodies of others may differ.
+    private(set) var differentCount = 0
 
     /// Whether controls of the page have been used.
     var areAfterActions = false
@@ -93,6 +97,7 @@ struct RequestRecord: Sendable {
     private mutating func add(_ request: ObservedRequest, _ key: String) {
         guard requests.count < Self.maxRequests else { return }
         places[key] = requests.count
+        if request.method != "GET" || readURLs.insert(request.url).inserted { differentCount += 1 }
         requests.append(request)
         requests[requests.count - 1].isAfterAction = areAfterActions
         requests[requests.count - 1].isOfConsent = areOfConsent

@@ -778,6 +778,41 @@ private struct Play {
         return "{\"address\":\"http://a.test/\",\"title\":\"A\",\"links\":[\(links)]}"
     }
 
+    /// The number of views that a page shows if each link of its navigation names one.
+    private func shownViews(ofKind views: [String], requestingIn: (String) throws -> Bool = { _ in false })
+        throws -> [String]
+    {
+        var play = Play()
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(Self.views(views))
+        var shown: [String] = []
+        while let command = play.commands.first(where: { $0.command.method == "Runtime.evaluate" })?.command,
+            let name = views.first(where: { command.parameters.contains("#/\($0)\"") })
+        {
+            shown.append(name)
+            try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+            if try requestingIn(name) {
+                try play.request("data of \(name)")
+                try play.answer("data of \(name)")
+            }
+            play.pass(.milliseconds(150))
+            try play.value(Self.views(views))
+        }
+        try play.reply("Target.disposeBrowserContext")
+        let passedOver = play.outcomes.first?.notices.first { $0.kind == .repeatedView }?.count ?? 0
+        #expect(shown.count + passedOver == views.count)
+        return shown
+    }
+
+    @Test func `a document with many views that need nothing new shows only some of them`() throws {
+        let views = (100..<150).map { "item/\($0)" }
+        let shown = try shownViews(ofKind: views)
+        #expect(shown.count == 16 + 4)
+        #expect(try shownViews(ofKind: views, requestingIn: { _ in true }) == views)
+    }
+
     @Test func `views beyond the maximum are reported once`() throws {
         var play = Play { $0.routes = 1 }
         try play.open()

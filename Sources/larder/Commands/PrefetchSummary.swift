@@ -348,6 +348,8 @@ enum PrefetchSummary {
             "\(Wording.count(count, "request")) by buttons not sent, because they might change something on the server"
         case "view-not-shown":
             "\(Wording.count(count, "view")) not shown, because of --max-pages or --render-time"
+        case "view-like-others":
+            "\(Wording.count(count, "view")) not shown, because views like them needed nothing new (--render-deep)"
         case "dialog": "\(Wording.count(count, "dialog")) closed"
         case "window": "\(Wording.count(count, "window")) of pages not opened"
         case "download": "\(Wording.count(count, "download")) of pages not started"
