@@ -45,6 +45,36 @@ package final class BundleFinder {
         return nil
     }
 
+    /// Returns a stored response of a site that has the required body at another URL of the same origin, such as that of an
+    /// earlier release. Its bytes are read and hashed. Nil if there is none, and for a bundle without a SHA-256. The URLs must
+    /// have the same file name extension, so that the media type fits.
+    ///
+    /// - Parameter snapshot: a snapshot of the site.
+    package func equalResponse(
+        to bundle: Bundle, at url: WebURL, inSiteOfSnapshot snapshot: Int64
+    ) throws(StoreError) -> StoredResponse? {
+        guard let sha256 = bundle.digests.first(where: { $0.algorithm == .sha256 }) else { return nil }
+        let equal = try reader.earlierVersions(
+            withBody: sha256.bytes, inSiteOfSnapshot: snapshot, atMost: Self.maxEqualResponses)
+        for response in equal where !response.isImported {
+            let fields = HTTPFields(block: response.fields.utf8.span)
+            // A signature may cover the URL.
+            guard let other = WebURL(response.href), other.origin == url.origin,
+                Self.fileExtension(of: other) == Self.fileExtension(of: url), !fields.contains("Signature"),
+                var body = response.body, try isFitting(&body, bundle, nil, provesBytes: true)
+            else { continue }
+            return response
+        }
+        return nil
+    }
+
+    private static let maxEqualResponses = 20
+
+    private static func fileExtension(of url: WebURL) -> Substring? {
+        let name = url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        return name.contains(".") ? name.split(separator: ".").last : nil
+    }
+
     /// Returns the response if it matches, with the MD5 of its body if that was computed; else nil.
     private func fitting(
         _ response: StoredResponse, _ url: WebURL, _ bundle: Bundle, _ redirects: Int

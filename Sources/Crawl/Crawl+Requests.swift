@@ -30,10 +30,8 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
         isAnonymous: Bool? = nil, sendsReferrer: Bool = false
     ) throws(CrawlError) {
-        if let supplied = plan.supplied {
-            return try didFetch(
-                storing { () throws(StoreError) in try supplied.result(number, url) })
-        }
+        let supplied = try storing { () throws(StoreError) in try plan.supplied?.result(number, url) }
+        if let supplied { return try didFetch(supplied) }
         if let mediaCommand {
             if let file = mediaCommand.fileResult(number, url) { return try didFetch(file) }
             if mediaCommand.handles(url) { return mediaCommand.start(number, url) }

@@ -37,7 +37,7 @@ package struct CrawlPlan: Sendable {
     /// Responses that were fetched before the crawl began, such as the manifest. They are stored in the
     /// snapshot.
     package var documents: [Document] = []
-    /// Responses in place of those of servers; nil to send requests.
+    /// Responses in place of those of servers; nil to send requests for all URLs.
     package var supplied: SuppliedResponses?
     /// A snapshot with fewer pages is rejected; nil for no minimum.
     package var minPages: Int?
@@ -238,7 +238,7 @@ package struct CrawlPlan: Sendable {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
             productToken: productToken, failedRobotsOrigins: failedRobotsOrigins, hasSession: hasSession,
-            followsLinks: followsLinks, requestsLinks: supplied == nil,
+            followsLinks: followsLinks, requestsLinks: supplied?.isComplete != true,
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             branches: sitePlan.leftOut?.branches ?? [:],
             rendering: rendering.map {

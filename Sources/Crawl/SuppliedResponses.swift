@@ -2,8 +2,7 @@ internal import Fetch
 package import Store
 package import Web
 
-/// Responses that the caller of a crawl has, such as those of an update file. The crawl then sends no requests: a URL without a
-/// supplied response fails.
+/// Responses that the caller of a crawl has, such as those of an update file. The crawl sends no requests for their URLs.
 package struct SuppliedResponses: Sendable {
     /// A supplied response, which the caller has verified.
     package struct Response: Sendable {
@@ -21,18 +20,21 @@ package struct SuppliedResponses: Sendable {
 
     /// The responses by the hrefs of their URLs.
     private let responses: [String: Response]
+    /// Whether the crawl sends no requests at all, so that a URL without a supplied response fails.
+    package let isComplete: Bool
     /// A smaller body is read into memory, as the fetch loop does it.
     private static let maxBytesInMemory = 1 << 20
 
-    package init(_ responses: [String: Response]) {
-        self.responses = responses
+    package init(_ responses: [String: Response], isComplete: Bool = true) {
+        (self.responses, self.isComplete) = (responses, isComplete)
     }
 
     func isPage(_ url: WebURL) -> Bool { responses[url.key.href]?.isPage ?? false }
 
-    /// The result of a request for a URL.
-    func result(_ number: UInt32, _ url: WebURL) throws(StoreError) -> FetchResult {
+    /// The result of a request for a URL; nil if the request is to be sent.
+    func result(_ number: UInt32, _ url: WebURL) throws(StoreError) -> FetchResult? {
         guard let response = responses[url.key.href] else {
+            guard isComplete else { return nil }
             let failure = FetchFailure(.refused, "it is not in the update, and an update makes no requests")
             return FetchResult(number: number, url: url, outcome: .failure(failure))
         }

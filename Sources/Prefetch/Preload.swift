@@ -377,6 +377,10 @@ extension SiteRun {
         }
         // The crawl moves the bodies from its folder into the store.
         defer { withExtendedLifetime(unpacked?.scratch) {} }
+        let equal =
+            update == nil
+            ? try EqualBodies.copy(for: loaded.verifier, steps, ofSite: target.site.href, in: folder) : nil
+        defer { withExtendedLifetime(equal?.scratch) {} }
         if let unpacked, !unpacked.problems.isEmpty {
             report.outcome = .refused
             report.refused = unpacked.problems
@@ -406,7 +410,7 @@ extension SiteRun {
         crawlPlan.startsAtAssets = true
         crawlPlan.urlsNotTakenOver = try formerBundles(ofSite: target.site.href, without: urls)
         crawlPlan.followsLinks = target.manifest.hasAssets
-        crawlPlan.supplied = unpacked?.responses
+        crawlPlan.supplied = unpacked?.responses ?? equal?.responses
         crawlPlan.checksReplacements = unpacked == nil
         crawlPlan.sitePlan.leftOut = known?.leftOut
         crawlPlan.sitePlan.doubts = known?.doubts ?? []
@@ -440,7 +444,7 @@ extension SiteRun {
         }
         report.fetched = max(0, fetchedCount - lost)
         report.assets = max(0, run.assets - (wanted.count - lost))
-        report.requests += update == nil ? run.requests : 0
+        report.requests += update == nil ? max(0, run.requests - (equal?.count ?? 0)) : 0
         report.byteCount = unpacked?.byteCount ?? run.wireByteCount
         report.isInsecure = run.isInsecure
         if run.isPublished {

@@ -138,6 +138,10 @@ extension PreloadPlan {
                         }
                         if case .fetch = PreloadPlan.step(bundle, copies), bundle.canBeVerified {
                             copies.isStoredElsewhere = try finder.response(for: url, as: bundle) != nil
+                            if !copies.isStoredElsewhere {
+                                copies.isStoredElsewhere = try isEqualStored(
+                                    to: bundle, at: url, site, finder)
+                            }
                         }
                         storedCopies[index] = copies
                     }
@@ -149,6 +153,14 @@ extension PreloadPlan {
             if error.reason == .missing { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             throw LarderError(error)
         }
+    }
+
+    /// Whether the site has the body of a bundle at another URL (`EqualBodies`).
+    private static func isEqualStored(
+        to bundle: Bundle, at url: WebURL, _ site: Site?, _ finder: BundleFinder
+    ) throws(StoreError) -> Bool {
+        guard let live = site?.published else { return false }
+        return try finder.equalResponse(to: bundle, at: url, inSiteOfSnapshot: live) != nil
     }
 
     private static func servedBody(

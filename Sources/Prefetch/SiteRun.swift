@@ -215,7 +215,7 @@ package struct SiteRun {
             plan.minPages = nil
             plan.rejectsInterceptionPages = false
             // The links of supplied responses are stored without being requested.
-            plan.followsLinks = manifest.hasAssets || plan.supplied != nil
+            plan.followsLinks = manifest.hasAssets || plan.supplied?.isComplete == true
             plan.rendering = nil
             // Only bundles and their assets are fetched here. robots.txt applies to pages.
             plan.productToken = nil

@@ -42,16 +42,46 @@ import Web
     }
 
     /// The text of the file in the live release, which the stored manifest names; nil if there is none.
-    private func liveText(_ manifest: String) throws -> String? {
+    private func liveText(_ manifest: String, file: String = "main.js") throws -> String? {
         let reader = try StoreReader(larder.folder)
         func bytes(_ url: String) throws -> [UInt8]? {
             let body = try reader.response(for: url)?.body
             return try body.flatMap { try reader.content(of: $0) }?.load()
         }
         guard let text = try bytes(manifest), let base = try JSONValue.parse(text.span)["base"]?.string,
-            let url = WebURL(base + "main.js", base: WebURL(manifest))
+            let url = WebURL(base + file, base: WebURL(manifest))
         else { return nil }
         return try bytes(url.href).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Each release has URLs of its own.
+    @Test func `files that are equal to those of the release before are not requested again`() async throws {
+        func publish(_ files: [String: String]) async throws {
+            let dist = try TemporaryFolder()
+            for (name, text) in files { _ = try dist.write(text, to: name) }
+            var options = PublishOptions()
+            options.app = "shop"
+            _ = try await publisher.publish(dist.path, options: options)
+        }
+        let large = String(repeating: "larder ", count: 400_000)
+        let files = ["main.js": "one", "same.css": "a {}", "large.js": large]
+        try await publish(files)
+        try await withServer { (manifest) async throws in
+            let first = try await larder.preload(manifest)
+            #expect((first.bundles, first.reused, first.fetched, first.requests) == (3, 0, 3, 4))
+            try await publish(files.merging(["main.js": "two"]) { $1 })
+            let second = try await larder.preload(manifest)
+            #expect(second.outcome == .changed)
+            #expect((second.bundles, second.reused, second.fetched, second.requests) == (3, 2, 1, 2))
+            #expect(second.byteCount < 10_000)
+            #expect(try liveText(manifest) == "two")
+            #expect(try liveText(manifest, file: "same.css") == "a {}")
+            #expect(try liveText(manifest, file: "large.js") == large)
+            // A body of another type of file is requested.
+            try await publish(["main.js": "a {}", "large.js": large])
+            let third = try await larder.preload(manifest)
+            #expect((third.reused, third.fetched, third.requests) == (1, 1, 2))
+        }
     }
 
     @Test func `a channel without a release for the device is an error that says what to check`() async throws
