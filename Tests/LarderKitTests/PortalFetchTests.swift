@@ -38,10 +38,10 @@ import Web
 
     @Test(arguments: [503, 404])
     func `a fetch that got an error has failed, and says why`(status: Int) {
-        origin.on("/two", .failure(status))
-        let (end, outcome) = run(.fetch(url: origin.url("/two")))
+        origin.on("/radar", .failure(status))
+        let (end, outcome) = run(.fetch(url: origin.url("/radar")))
         #expect(end == .failed)
-        #expect(outcome == [Phrase(.urlFailed, origin.url("/two"), "the server answered \(status)")])
+        #expect(outcome == [Phrase(.urlFailed, origin.url("/radar"), "the server answered \(status)")])
     }
 
     @Test func `a page that another site has already is stored, and the result names that site`() {

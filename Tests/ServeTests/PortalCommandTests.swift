@@ -356,7 +356,7 @@ import Web
         #expect(!text().contains("The miss is recorded"))
         #expect(
             text().contains(
-                "The last update, 5 minutes ago, could not fetch this URL: the server did not answer in time (no response for 30 s). The next update tries again."
+                "The last update, 5 minutes ago, could not fetch this URL: the server did not answer in time (no response for 30 s).</bdi> The next update tries again."
             ), "\(text())")
         #expect(text().contains("larder update 'https://example.test/'"))
         page.language = .german
