@@ -129,7 +129,9 @@ package final class Export {
         } else if let canIncludeIfNeeded = plan.canIncludeIfNeeded {
             try findDependencies(canIncludeIfNeeded)
         }
+        if plan.page == nil { report.failed = try failedURLs() }
         let writer = try makeWriter()
+        (writer as? FolderWriter)?.failed = report.failed
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachVisibleResponse(ofSite: plan.site.id, asOf: plan.snapshot) { row in
@@ -152,13 +154,39 @@ package final class Export {
         if let warc = writer as? WARCWriter { report.removedFiles = warc.removedFiles }
         if let program = writer as? ProgramWriter { report.libraries = program.libraries }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
-        if let files = writer as? FolderWriter { report.urlsNeedingServer = files.urlsNeedingServer }
+        if let files = writer as? FolderWriter {
+            report.urlsNeedingServer = files.urlsNeedingServer
+            if plan.page == nil {
+                let failed = Set(report.failed.map(\.url))
+                report.missing = ExportReport.missing(files.missing.filter { !failed.contains($0.key) })
+            }
+        }
         if plan.shouldVerify { report.isVerified = try verify(writer, written) }
         return report
     }
 
     /// The maximum number of URLs that are exported for one page. Further assets are left out.
     private static let maxNeededURLs = 100_000
+
+    /// Returns the wanted URLs of the live snapshot that could not be fetched. Without private responses, only those to
+    /// which a public document links.
+    private func failedURLs() throws(ArchiveError) -> [ExportReport.FailedURL] {
+        guard plan.snapshot == nil || plan.snapshot == plan.site.published else { return [] }
+        let failures = StoredFailures(of: plan.site)
+        guard !failures.isEmpty else { return [] }
+        return try ArchiveError.storing { () throws(StoreError) in
+            let visible = plan.hasPrivate ? reader : try StoreReader(reader.folder, hidesPrivate: true)
+            var failed: [ExportReport.FailedURL] = []
+            for href in failures.urls {
+                guard let url = WebURL(href), plan.isWanted(url), let reason = failures.reason(for: href),
+                    // A URL that was fetched later is in the export.
+                    try reader.response(for: href) == nil, try visible.canReveal(href)
+                else { continue }
+                failed.append(ExportReport.FailedURL(url: href, reason: reason))
+            }
+            return failed
+        }
+    }
 
     /// Fills `dependencyURLs` with the assets of all wanted pages.
     private func findDependencies(
@@ -290,6 +318,8 @@ package final class Export {
         }
         guard try writer.write(archived) else {
             report.leftOutByFormat += 1
+            if response.isRedirect { report.leftOutRedirects += 1 }
+            if [404, 410].contains(response.status) { report.leftOutNotFound += 1 }
             return
         }
         tally.add(archived, sha256: archived.body?.sha256)

@@ -33,10 +33,16 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var leftOutByPattern = 0
     /// The number of responses that the format cannot contain, such as responses to POST in a folder.
     public internal(set) var leftOutByFormat = 0
+    /// The number of redirects among them. In files, links go to the targets of redirects.
+    public internal(set) var leftOutRedirects = 0
+    /// The number of responses with status 404 or 410 among them.
+    public internal(set) var leftOutNotFound = 0
     /// URLs whose stored bodies are missing or damaged.
     public internal(set) var damaged: [String] = []
-    /// For one page: the URLs that it needs and that are not stored. A folder contains a list of its own.
+    /// URLs that the exported pages need, and that are not stored. Empty for WARC, WACZ and HAR of a whole site.
     public internal(set) var missing: [MissingAsset] = []
+    /// For a whole site in its live snapshot: URLs that the export lacks because they could not be fetched.
+    public internal(set) var failed: [FailedURL] = []
     /// For files: URLs of pages and scripts that load modules, workers or data, which browsers do not load
     /// from files. They work if a server serves the files.
     public internal(set) var urlsNeedingServer: [String] = []
@@ -62,6 +68,13 @@ public struct ExportReport: Sendable, Equatable {
         public let url: String
         /// The URL of a page or asset that needs it.
         public let neededBy: String
+    }
+
+    /// A URL that could not be fetched.
+    public struct FailedURL: Sendable, Equatable {
+        public let url: String
+        /// Why it could not be fetched, such as "the server answered 503".
+        public let reason: String
     }
 
     /// An asset that was left out because of its size.
@@ -129,7 +142,8 @@ extension ExportReport: JSONObject {
             "responses": responses, "pages": pages, "otherPages": otherPages, "bytes": byteCount,
             "leftOutPrivate": leftOutPrivate,
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
-            "leftOutByForm": leftOutByFormat, "damaged": damaged,
+            "leftOutByForm": leftOutByFormat, "leftOutRedirects": leftOutRedirects,
+            "leftOutNotFound": leftOutNotFound, "failed": failed, "damaged": damaged,
             "verified": isVerified, "signer": signer, "missing": missing, "wantServer": urlsNeedingServer,
             "tooLarge": tooLarge, "libraries": libraries, "cut": isTruncated, "frozenPages": frozenPages,
             "pagesWithScripts": pagesWithScripts,
@@ -139,6 +153,10 @@ extension ExportReport: JSONObject {
 
 extension ExportReport.MissingAsset: JSONObject {
     package var members: JSONMembers { ["url": url, "neededBy": neededBy] }
+}
+
+extension ExportReport.FailedURL: JSONObject {
+    package var members: JSONMembers { ["url": url, "reason": reason] }
 }
 
 extension ExportReport.OversizedAsset: JSONObject {

@@ -85,6 +85,9 @@ public struct CollectionReport: Sendable, Equatable {
     public let byteCountBefore: Int64
     /// The size of the store on the disk after the collection.
     public let byteCountAfter: Int64
+    /// The number of bytes by which the search index became smaller. They are part of the difference between
+    /// `byteCountBefore` and `byteCountAfter`.
+    public let freedIndexByteCount: Int64
     /// Why the store is still larger than the limit; nil if it is not.
     public let obstacle: Obstacle?
     /// The number of URLs that have stored responses.
@@ -176,6 +179,7 @@ extension CollectionReport {
         removedBodies = result.removedBodies
         byteCountBefore = result.byteCountBefore
         byteCountAfter = result.byteCountAfter
+        freedIndexByteCount = result.freedIndexByteCount
         storedURLs = try reader.storedURLCount()
         pinnedURLs = pinned.urlCount
         pinnedByteCount = pinned.byteCount
@@ -204,7 +208,8 @@ extension CollectionReport: JSONObject {
             "limit": limit?.byteCount, "withinLimit": isWithinLimit, "droppedSnapshots": droppedSnapshots,
             "removedOverlayURLs": removedOverlayURLs, "evictedURLs": evictedURLs, "evicted": evicted,
             "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
-            "bytesAfter": byteCountAfter, "excess": excess, "obstacle": IfAny(obstacle?.rawValue),
+            "bytesAfter": byteCountAfter, "freedIndexBytes": freedIndexByteCount, "excess": excess,
+            "obstacle": IfAny(obstacle?.rawValue),
             "storedURLs": storedURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
             "shrinkFailure": IfAny(shrinkFailure),
         ]

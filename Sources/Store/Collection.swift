@@ -16,6 +16,8 @@ package struct CollectionResult: Sendable, Equatable {
     package var byteCountBefore: Int64 = 0
     /// The size of the store on the disk after the collection.
     package var byteCountAfter: Int64 = 0
+    /// The number of bytes by which the search index became smaller.
+    package var freedIndexByteCount: Int64 = 0
     /// The number of bytes by which the store exceeds the limit, although everything that may be removed is
     /// gone. Nil if it fits.
     package var excess: Int64?
@@ -117,6 +119,7 @@ extension StoreWriter {
     ) throws(StoreError) -> CollectionResult {
         let reader = try StoreReader(folder)
         let byteCountBefore = folder.byteCount
+        let indexByteCountBefore = folder.searchIndexByteCount
         // A collection that was interrupted may have left removed pages in the search index.
         if options.limit != nil { SearchIndex.clean(reader) }
         var result = try collect(options, progress: progress)
@@ -137,6 +140,7 @@ extension StoreWriter {
         }
         result.byteCountBefore = byteCountBefore
         result.byteCountAfter = try byteCount()
+        result.freedIndexByteCount = max(0, indexByteCountBefore - folder.searchIndexByteCount)
         return result
     }
 

@@ -116,6 +116,9 @@ package struct StoredFailures: Sendable, Equatable {
 
     package var isEmpty: Bool { reasons.isEmpty }
 
+    /// The URLs that failed, in alphabetical order.
+    package var urls: [String] { reasons.keys.sorted() }
+
     /// Gives the snapshot another number.
     package mutating func renumberSnapshot(_ number: Int64, as new: Int64) {
         if snapshot == number { snapshot = new }

@@ -110,7 +110,8 @@ import Web
         let site = try Self.site()
         let report = try site.export("out/", .folder)
         #expect(report.isVerified == true)
-        #expect(report.responses == 5 && report.leftOutByFormat == 1)
+        #expect(report.responses == 5 && report.leftOutByFormat == 1 && report.leftOutNotFound == 1)
+        #expect(report.missing.map(\.url) == ["https://example.com/gone.png"])
         let home = String(
             decoding: try WholeFile.read(site.home.file("out/index.html"), atMost: 9999), as: UTF8.self)
         let style = try #require(site.home.names(in: "out").first { $0.hasSuffix(".css") })

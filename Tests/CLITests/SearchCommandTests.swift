@@ -76,7 +76,10 @@ import Web
         let limit = before / 2
         let forecast = try run("gc", "--allow-incomplete", "--max-size", "\(limit)", "--dry-run")
         #expect(forecast.status == 0, "\(forecast.errors)")
-        #expect(try run("gc", "--allow-incomplete", "--max-size", "\(limit)").status == 0)
+        #expect(forecast.output.contains("\n  would compact the search index: "), "\(forecast)")
+        let cleaned = try run("gc", "--allow-incomplete", "--max-size", "\(limit)")
+        #expect(cleaned.status == 0)
+        #expect(cleaned.output.contains("\n  the search index was compacted: "), "\(cleaned)")
         #expect(byteCount() <= limit, "\(byteCount()) of \(before)")
         #expect(try run("search", "page").status == 0)
     }

@@ -270,7 +270,7 @@ extension FolderWriter {
             page.startPages = [StartHere.Page(name: href, file: file)]
         }
         page.pagesNeedingServer = try pagesNeedingServer()
-        page.missingList = missing.isEmpty ? nil : Self.missingList
+        page.missingList = hasMissingList ? Self.missingList : nil
         return page.text
     }
 }

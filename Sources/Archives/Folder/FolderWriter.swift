@@ -29,6 +29,8 @@ final class FolderWriter: ArchiveWriter {
     private var written: Set<String> = []
     /// Assets and frames that pages need and that are not stored, each with a page that needs it.
     private(set) var missing: [String: String] = [:]
+    /// URLs that the site lacks because they could not be fetched. The list of missing URLs contains them, too.
+    var failed: [ExportReport.FailedURL] = []
     /// URLs that scripts are known to fetch, by the names of their files.
     private var fetchedFiles: [String: WebURL] = [:]
     /// The URLs of pages and scripts that load content which browsers do not load from files.
@@ -470,6 +472,20 @@ final class FolderWriter: ArchiveWriter {
         """
     }
 
+    /// Whether the folder has a list of missing URLs.
+    var hasMissingList: Bool { !isForZIM && !(missing.isEmpty && failed.isEmpty) }
+
+    /// The lines of the list of missing URLs: first those that could not be fetched, then the assets that are not stored.
+    private var missingLines: [String] {
+        let failedLines = failed.map { failure in
+            let page = missing[failure.url].map { "; needed by \($0)" } ?? ""
+            return "\(failure.url)  could not be fetched: \(failure.reason)\(page)\n"
+        }
+        let known = Set(failed.map(\.url))
+        let assets = missing.filter { !known.contains($0.key) }.sorted { $0.key < $1.key }
+        return failedLines + assets.map { "\($0.key)  needed by \($0.value)\n" }
+    }
+
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // GitHub Pages leaves out names that begin with an underscore unless this file exists.
         if !isForZIM { try addFile(".nojekyll", text: "") }
@@ -478,10 +494,7 @@ final class FolderWriter: ArchiveWriter {
         {
             try addFile(FolderNames.index, text: Self.redirectPage(to: file))
         }
-        if !missing.isEmpty, !isForZIM {
-            let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
-            try addFile(Self.missingList, text: lines.joined())
-        }
+        if hasMissingList { try addFile(Self.missingList, text: missingLines.joined()) }
         if !isForZIM {
             try addModuleTwins()
             try addFile(StartHere.name, text: try startPage())

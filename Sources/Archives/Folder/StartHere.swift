@@ -14,7 +14,7 @@ struct StartHere {
     var startPages: [Page] = []
     /// The pages that show everything only if a web server serves them.
     var pagesNeedingServer: [Page] = []
-    /// The file that lists missing assets; nil if none is missing.
+    /// The file that lists missing pages and assets; nil if none is missing.
     var missingList: String?
 
     struct Page {
@@ -70,7 +70,7 @@ struct StartHere {
     }
 
     private static func missingParagraph(_ file: String) -> String {
-        "<p>Some parts of pages were not copied: <a href=\"\(file)\">list</a>.</p>\n"
+        "<p>Some pages, or parts of pages, were not copied: <a href=\"\(file)\">list</a>.</p>\n"
     }
 
     private static func list(_ pages: [Page]) -> String {

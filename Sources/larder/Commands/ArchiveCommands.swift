@@ -71,6 +71,32 @@ enum ExportCommand {
     /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
 
+    /// The number of missing URLs, the first of them, and where a list of all is.
+    private static func missingLines(of report: ExportReport, at path: String) -> [String] {
+        let counts = [
+            report.failed.isEmpty
+                ? nil : Wording.count(report.failed.count, "URL") + " that could not be fetched",
+            report.missing.isEmpty
+                ? nil
+                : Wording.count(report.missing.count, "file") + " that pages need and that "
+                    + (report.missing.count == 1 ? "is" : "are") + " not stored",
+        ].compactMap { $0 }
+        guard !counts.isEmpty else { return [] }
+        let failed = report.failed.map { "  not fetched: \($0.url) (\($0.reason))" }
+        let missing = report.missing.map { "  not stored: \($0.url) (needed by \($0.neededBy))" }
+        let lines =
+            ["  missing: \(counts.joined(separator: ", "))"] + failed.prefix(maxListedItems)
+            + missing.prefix(maxListedItems)
+        guard max(failed.count, missing.count) > maxListedItems else { return lines }
+        let list =
+            switch report.format {
+            case .folder: "\(path.hasSuffix("/") ? path : path + "/")~missing.txt lists all"
+            case .zip, .tar: "~missing.txt in the file lists all"
+            case .warc, .wacz, .har, .html, .mhtml, .zim, .pdf, .png, .program: "--json lists all"
+            }
+        return lines + ["  \(list)"]
+    }
+
     /// The report as text: the counts and files, then a line for each kind of content that the export lacks, and
     /// the result of the verification.
     private static func text(of report: ExportReport, at path: String) -> String {
@@ -104,9 +130,17 @@ enum ExportCommand {
             lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
         }
         if report.leftOutByFormat > 0 {
+            let others = report.leftOutByFormat - report.leftOutRedirects - report.leftOutNotFound
+            let kinds = [
+                report.leftOutRedirects > 0
+                    ? "\(Wording.count(report.leftOutRedirects, "redirect")) (links go to the targets)" : nil,
+                report.leftOutNotFound > 0
+                    ? "\(Wording.count(report.leftOutNotFound, "response")) with status 404 or 410 (the website has no such file)"
+                    : nil,
+                others > 0 ? "\(Wording.count(others, "other response")), such as those to POST" : nil,
+            ].compactMap { $0 }
             lines.append(
-                "  \(Wording.count(report.leftOutByFormat, "response")) left out: this format cannot contain redirects, "
-                    + "404 and 410 responses, and responses to POST")
+                "  left out, because this format cannot contain them: \(kinds.joined(separator: ", "))")
         }
         if report.frozenPages > 0 {
             lines.append(
@@ -127,13 +161,10 @@ enum ExportCommand {
                 "  left out, \(Wording.bytes(part.byteCount)) (limit: \(Option.maxBody.name)): \(part.url)"
             )
         }
-        for miss in report.missing.prefix(maxListedItems) {
-            lines.append("  not stored: \(miss.url) (needed by \(miss.neededBy))")
-        }
-        let others =
-            max(0, report.missing.count - maxListedItems) + max(0, report.tooLarge.count - maxListedItems)
-        if others > 0 {
-            lines.append("  and \(Wording.number(others)) more left out or not stored (--json lists all)")
+        lines += missingLines(of: report, at: path)
+        if report.tooLarge.count > maxListedItems {
+            let others = Wording.number(report.tooLarge.count - maxListedItems)
+            lines.append("  and \(others) more left out (--json lists all)")
         }
         let libraries = report.libraries.filter { name in
             // Every Linux system with glibc has these.

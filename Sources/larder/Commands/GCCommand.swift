@@ -98,7 +98,7 @@ enum GCCommand {
         return lines.joined(separator: "\n")
     }
 
-    /// The freed space, and the counts of removed snapshots, URLs and bodies.
+    /// The freed space, the counts of removed snapshots, URLs and bodies, and the part of the search index.
     ///
     /// - Parameter isDone: false for a dry run.
     private static func summary(of report: CollectionReport, isDone: Bool) -> [String] {
@@ -120,13 +120,22 @@ enum GCCommand {
         }
         let freed = Wording.bytes(max(0, report.byteCountBefore - report.byteCountAfter))
         let space = removed.isEmpty ? "\(freed) of unused space" : freed
-        let lines = [
+        var lines = [
             isDone
                 ? "freed \(space); the store takes \(after) now"
                 : "would free about \(space); the store takes \(before) now, and about \(after) then"
         ]
-        guard !removed.isEmpty else { return lines }
-        return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
+        if !removed.isEmpty {
+            lines.append("  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))")
+        }
+        if report.freedIndexByteCount > 0 {
+            let index = Wording.bytes(report.freedIndexByteCount)
+            lines.append(
+                isDone
+                    ? "  the search index was compacted: \(index)"
+                    : "  would compact the search index: \(index)")
+        }
+        return lines
     }
 
     /// The report as text: the summary, the removed snapshots and URLs, and why the store is still over the limit.

@@ -106,7 +106,7 @@ enum OpenCommand {
         guard let server, server.stop() else {
             terminal.fail(
                 arguments.namesPort
-                    ? "no server of yours runs on port \(port); name another port with --port"
+                    ? "no server of yours runs on port \(port)"
                     : "no server of yours runs on this store, nor on port \(port); name another port with --port"
             )
             return .unable
