@@ -73,6 +73,8 @@ public struct SitePlan: Sendable, Equatable {
     package var tags: [String] = []
     /// The user's note about the site; empty if there is none.
     package var note = ""
+    /// The user's name for the site in the portal; empty for the title of its start page.
+    package var title = ""
     /// Which releases have started, if the site is the bundles of an app.
     package var starts = StartRecord()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
@@ -119,6 +121,7 @@ public struct SitePlan: Sendable, Equatable {
         missing = json["missing"]?.array?.map { MissingURLCounts($0) } ?? []
         tags = texts("tags")
         note = json["note"]?.string ?? ""
+        title = json["title"]?.string ?? ""
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -141,9 +144,10 @@ public struct SitePlan: Sendable, Equatable {
         return plan
     }
 
-    /// Copies the counts, the confirmation, the keep rules, the tags and the note from the stored settings of the site.
+    /// Copies the counts, the confirmation, the keep rules, the tags, the note and the name from the stored settings of the
+    /// site.
     package mutating func copyHistory(from stored: SitePlan) {
-        (tags, note) = (stored.tags, stored.note)
+        (tags, note, title) = (stored.tags, stored.note, stored.title)
         starts = stored.starts
         (missing, confirmed, failures) = (stored.missing, stored.confirmed, stored.failures)
         if keep.isEmpty { keep = stored.keep }
@@ -392,7 +396,7 @@ extension SitePlan: JSONObject {
             "confirmed": IfAny(confirmed), "failures": IfAny(failures.isEmpty ? nil : failures),
             "keep": IfAny(keep.isEmpty ? nil : keep),
             "starts": IfAny(starts.isEmpty ? nil : starts), "tags": IfAny(tags),
-            "note": IfAny(note.isEmpty ? nil : note),
+            "note": IfAny(note.isEmpty ? nil : note), "title": IfAny(title.isEmpty ? nil : title),
         ]
     }
 }

@@ -19,7 +19,7 @@ extension Larder {
             plan.scope.depth = form.depth
             plan.maxPages = form.maxPages
             plan.connectionsPerHost = form.connectionsPerHost
-            (plan.tags, plan.note) = (form.tags, form.note)
+            (plan.tags, plan.note, plan.title) = (form.tags, form.note, form.title)
             let writer = try StoreWriter(reader.folder)
             try writer.storeSettings(plan.text, ofSite: storedSite.name)
             if let updateInterval = form.updateInterval {

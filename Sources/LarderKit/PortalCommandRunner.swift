@@ -131,7 +131,7 @@ struct PortalCommandRunner: Sendable {
             _ = try waitFor(run) { () throws(LarderError) in
                 try await larder.removeSnapshots([snapshot], of: site)
             }
-            return (.done, [Phrase(.snapshotRemoved, "\(snapshot)")])
+            return (.done, [Phrase(.snapshotRemoved, "\(snapshot)"), Phrase(.removedSpace)])
         case .rollBack(let site, let snapshot):
             let served = try waitFor(run) { () throws(LarderError) in
                 try await larder.rollBack(site, to: snapshot)
@@ -139,7 +139,7 @@ struct PortalCommandRunner: Sendable {
             return (.done, [Phrase(.snapshotMadeLive, "\(served)")])
         case .remove(let site):
             _ = try waitFor(run) { () throws(LarderError) in try await larder.remove(site) }
-            return (.done, [Phrase(.siteRemoved, site)])
+            return (.done, [Phrase(.siteRemoved, site), Phrase(.removedSpace)])
         case .undo:
             let restored = try waitFor(run) { () throws(LarderError) in try await larder.undoRemoval() }
             guard let restored else { return (.withProblems, [Phrase(.nothingToUndo)]) }
@@ -155,17 +155,8 @@ struct PortalCommandRunner: Sendable {
             let report = try waitFor(run) { () throws(LarderError) in
                 try await larder.collectGarbage(limit: size)
             }
-            let words = Phrase(
-                .cleanedUp, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
-                Wording.number(report.removedBodies))
-            let removed =
-                report.droppedSnapshots == 0
-                ? [] : [Phrase(.cleanedSnapshots, Wording.number(report.droppedSnapshots))]
-            let problems = problems(of: report)
-            return (
-                report.isDone ? .done : .withProblems,
-                (hidesPrivate(from: run) ? [] : [words]) + removed + problems
-            )
+            let outcome = Self.outcome(of: report, hasFigures: !hidesPrivate(from: run))
+            return (report.isDone ? .done : .withProblems, outcome + problems(of: report))
         case .changeSettings(let site, let form):
             try waitFor(run) { () throws(LarderError) in try await larder.changeSettings(of: site, to: form) }
             return (.done, [Phrase(.settingsSaved)])
@@ -299,14 +290,19 @@ struct PortalCommandRunner: Sendable {
         let size = report.files.reduce(0) { $0 + $1.byteCount }
         var outcome = [Phrase(.exported, Wording.number(report.responses), Wording.bytes(size))]
         if form == .zip { outcome.append(Phrase(.exportedOpen)) }
-        let fineCount = outcome.count
-        if !report.damaged.isEmpty {
-            outcome.append(Phrase(.exportDamaged, Wording.number(report.damaged.count)))
+        if !report.failed.isEmpty {
+            outcome.append(Phrase(.exportFailed, Wording.number(report.failed.count)))
         }
         if !report.missing.isEmpty {
             outcome.append(Phrase(.exportMissing, Wording.number(report.missing.count)))
         }
-        return (outcome.count == fineCount ? .done : .withProblems, outcome)
+        if !report.damaged.isEmpty {
+            outcome.append(Phrase(.exportDamaged, Wording.number(report.damaged.count)))
+        }
+        // A site often lacks some files at its origin, which is no problem of the export. One page should be whole.
+        let isFine =
+            report.damaged.isEmpty && report.failed.isEmpty && (form != .html || report.missing.isEmpty)
+        return (isFine ? .done : .withProblems, outcome)
     }
 
     /// `example.com-snapshot-3.wacz`
@@ -435,8 +431,15 @@ struct PortalCommandRunner: Sendable {
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
             let lost = report.missingURLs.failed
             if lost > 0 { outcome.append(Phrase(.endedFailed, Wording.number(lost))) }
+            let isIncomplete = !report.isComplete && !report.isInterrupted && report.isPublished
+            if isIncomplete { outcome += problems(of: report) }
             let broken = report.missingURLs.broken
-            if broken > 0 { outcome.append(Phrase(.endedBroken, Wording.number(broken))) }
+            if broken > 0 {
+                outcome.append(Phrase(.endedBroken, Wording.number(broken)))
+                outcome += report.missing.lazy.filter(\.isBroken).prefix(Self.maxListedProblems).map {
+                    Phrase(.untranslated, $0.url)
+                }
+            }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
                 outcome.append(Phrase(.endedInterrupted))
@@ -449,10 +452,7 @@ struct PortalCommandRunner: Sendable {
                 if report.lastGood != nil { outcome.append(Phrase(.endedNotPublished)) }
                 end = .failed
             }
-            if !report.isComplete, end == .done {
-                end = .withProblems
-                outcome += problems(of: report)
-            }
+            if !report.isComplete, end == .done { end = .withProblems }
         }
         return (end, outcome)
     }
@@ -487,6 +487,26 @@ struct PortalCommandRunner: Sendable {
                 .checkItem, item.verdict.rawValue, item.url + (item.detail.map { ", \($0)" } ?? ""))
         }
         return (.withProblems, [first] + items)
+    }
+
+    /// What a cleanup removed, and what it freed.
+    ///
+    /// - Parameter hasFigures: whether to include sizes and the number of files, which count private responses, too.
+    static func outcome(of report: CollectionReport, hasFigures: Bool) -> [Phrase] {
+        let snapshots =
+            report.droppedSnapshots == 0
+            ? [] : [Phrase(.cleanedSnapshots, Wording.number(report.droppedSnapshots))]
+        guard hasFigures else { return snapshots }
+        let sizes = Phrase(
+            .cleanedUp, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
+        let files =
+            report.removedBodies == 0 ? [] : [Phrase(.cleanedFiles, Wording.number(report.removedBodies))]
+        let index =
+            report.freedIndexByteCount == 0
+            ? [] : [Phrase(.cleanedIndex, Wording.bytes(report.freedIndexByteCount))]
+        let rest = report.byteCountBefore - report.byteCountAfter - report.freedIndexByteCount
+        let unused = files.isEmpty && rest > 0 ? [Phrase(.cleanedUnused, Wording.bytes(rest))] : []
+        return [sizes] + snapshots + files + index + unused
     }
 
     /// Why a cleanup does not reach its limit, or leaves unused space in the files; empty if neither is the case.
@@ -526,7 +546,10 @@ struct PortalCommandRunner: Sendable {
                 ? [Phrase(.cleanupOneSnapshot)]
                 : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
         let problems = problems(of: report, hasFigures: hasFigures)
-        return (hasFigures ? [first] : []) + problems + removed + snapshots + urls
+        let index =
+            hasFigures && report.freedIndexByteCount > 0
+            ? [Phrase(.cleanupIndex, Wording.bytes(report.freedIndexByteCount))] : []
+        return (hasFigures ? [first] : []) + problems + removed + snapshots + urls + index
     }
 }
 

@@ -422,7 +422,9 @@ final class MirrorExchange {
             if let frozen = try finder(view).frozen(copy, originalFields),
                 try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
             {
-                let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
+                let language =
+                    context.services?.bar.language
+                    ?? PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
                 renderer.notice = FrozenCopy.notice(address, in: language)
                 let answer = try renderer.storedAnswer(frozen, source: .hit(copy.change))
                 return (answer.adding(FrozenCopy.policy), nil)
@@ -480,7 +482,7 @@ final class MirrorExchange {
     func renderer(_ finder: ResponseFinder, requestFields: HTTPFields) -> ResponseRenderer {
         ResponseRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
-            requestFields: requestFields)
+            requestFields: requestFields, barLanguage: context.services?.bar.language)
     }
 
     /// Whether the stored body is damaged, where the options require it to be hashed before it is served.

@@ -83,10 +83,14 @@ package final class MirrorServer: Sendable {
             let showsBar =
                 options.address.isLoopback && options.hasBar != false
                 && folder.showsPortalBar ?? options.hasBar ?? false
-            let bar = BarSwitch(isOn: showsBar) { isOn in
+            let language = folder.portalLanguage.flatMap(PortalLanguage.init(rawValue:))
+            let bar = BarSwitch(isOn: showsBar, language: language) { change in
                 tier.advance()
-                // If it cannot be saved, it applies until the server stops.
-                try? folder.storePortalBar(isOn)
+                // A setting that cannot be saved applies until the server stops.
+                switch change {
+                case .isOn(let isOn): try? folder.storePortalBar(isOn)
+                case .language(let language): try? folder.storePortalLanguage(language.rawValue)
+                }
             }
             return PortalServices(
                 accessGuard: PortalGuard(circumstances), jobRunner: jobRunner, bar: bar,

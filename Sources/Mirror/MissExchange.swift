@@ -32,7 +32,9 @@ struct MissExchange {
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isRecorded)
         if fields.isNavigation {
-            page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
+            page.language =
+                context.services?.bar.language
+                ?? PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             page.snapshot = layout.snapshot
             page.hasOrders = context.services?.accessGuard.acceptsCommands ?? false
             if layout.snapshot != nil { page.present = try addressInLiveSnapshot(of: url) }

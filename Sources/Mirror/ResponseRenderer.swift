@@ -42,7 +42,7 @@ final class ResponseRenderer {
 
     init(
         finder: ResponseFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier,
-        requestFields: HTTPFields
+        requestFields: HTTPFields, barLanguage: PortalLanguage? = nil
     ) {
         self.finder = finder
         self.layout = layout
@@ -56,8 +56,10 @@ final class ResponseRenderer {
             requestFields["Service-Worker"] == "script" || requestFields["Sec-Fetch-Dest"] == "serviceworker"
         isAnyWorker = FetchUse(requestFields).isWorker
         isStyle = requestFields["Sec-Fetch-Dest"] == "style"
-        language = PortalLanguage(
-            accepting: layout.hasBar ? requestFields.joinedValues("Accept-Language") : nil)
+        language =
+            barLanguage
+            ?? PortalLanguage(
+                accepting: layout.hasBar ? requestFields.joinedValues("Accept-Language") : nil)
         fields = finder.fields
     }
 

@@ -37,7 +37,7 @@ package struct DetailsPage: PortalPage {
     let failedSite: Int64?
     /// Whether a miss of the URL is recorded that the visitor may see.
     let isMissRecorded: Bool
-    let section = PortalSection.none
+    let section = PortalSection.sites
 
     /// - Parameters:
     ///   - href: a normalized http or https URL.
@@ -333,12 +333,25 @@ package struct DetailsPage: PortalPage {
                 text: row.body.map { html.language.bytes($0.byteCount) } ?? html.words(.none))
             html.element("td") { html in
                 if row.isServed { html.element("span", ["class": "badge"], say: .liveBadge) }
-                if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
+                if let request = row.request {
+                    html.text(" ")
+                    html.isolatedText(Self.name(ofRequest: request, html))
+                }
                 guard let variant = row.variant else { return }
                 html.say(.forVariant)
                 html.isolatedText(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
             html.element("td") { writeComparison(of: row, to: &$0, context) }
+        }
+    }
+
+    /// The name of a kind of request in the history: a rendering of the page, or the request of a script.
+    private static func name(ofRequest request: String, _ html: HTMLWriter) -> String {
+        switch request {
+        case "frozen": html.words(.requestFrozen)
+        case "shown": html.words(.requestShown)
+        case "pictured": html.words(.requestPictured)
+        default: Wording.cut(request, to: 60)
         }
     }
 

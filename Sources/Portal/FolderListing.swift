@@ -14,6 +14,14 @@ struct FolderListing {
         /// A subfolder, with the number of URLs that were counted in it. `isMore` if counting stopped early.
         case folder(prefix: String, count: Int, isMore: Bool)
         case entry(VisibleEntry)
+
+        /// The URL, or the prefix of the folder.
+        var url: String {
+            switch self {
+            case .folder(let prefix, _, _): prefix
+            case .entry(let entry): entry.href
+            }
+        }
     }
 
     /// The URL of the folder, which ends with a slash; empty for the list of hosts.
@@ -54,6 +62,10 @@ struct FolderListing {
                 from: start, before: keyAfter(prefix), site: site, urlCount: length)
             readCount += length
             nextStart = listing.add(slice, isHurried: isHurried)
+        }
+        // A list of several pages must be in the order of the URLs, in which the store reads them.
+        if start == nil, listing.next == nil {
+            listing.items.sort { NaturalOrder.precedes($0.url, $1.url) }
         }
         return listing
     }
@@ -120,6 +132,36 @@ struct FolderListing {
             }
         }
         return nil
+    }
+}
+
+/// The order in which people sort names with numbers: `story-2` comes before `story-10`.
+enum NaturalOrder {
+    /// Whether the first text comes before the second one. Numbers are compared by value, everything else by bytes.
+    static func precedes(_ first: String, _ second: String) -> Bool {
+        var (a, b) = (Array(first.utf8)[...], Array(second.utf8)[...])
+        while let x = a.first, let y = b.first {
+            if isDigit(x), isDigit(y) {
+                let (left, right) = (number(&a), number(&b))
+                if left.count != right.count { return left.count < right.count }
+                if left != right { return left.lexicographicallyPrecedes(right) }
+            } else {
+                if x != y { return x < y }
+                a.removeFirst()
+                b.removeFirst()
+            }
+        }
+        // Texts that differ only in leading zeros keep a fixed order.
+        return a.isEmpty && b.isEmpty ? first < second : a.isEmpty
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    /// Removes the digits at the beginning, and returns them without leading zeros.
+    private static func number(_ text: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let digits = text.prefix(while: isDigit)
+        text = text.dropFirst(digits.count)
+        return digits.drop { $0 == 0x30 }
     }
 }
 

@@ -21,7 +21,7 @@ extension HTMLWriter {
                     "maxlength": "\(PortalLimits.maxSearchTextBytes)",
                     "autocomplete": "off", "spellcheck": "false",
                 ])
-            html.element("button", ["type": "submit"], say: .search)
+            html.element("button", ["type": "submit"], say: .doSearch)
             filters(&html)
         }
     }

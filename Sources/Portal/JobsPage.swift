@@ -46,7 +46,7 @@ struct JobsPage: PortalPage {
             html.element("h2", say: .jobsInProgress)
             if active.isEmpty { html.element("p", ["class": "soft"], say: .noJobsInProgress) }
             for job in active { writeUnfinishedJob(job, to: &html, context) }
-            let over = jobs.filter(\.isOver).reversed()
+            let over = jobs.filter { $0.isOver && !isReplacedPreview($0) }.reversed()
             if !over.isEmpty {
                 html.element("h2", say: .finishedJobs)
                 html.element("ul", ["class": "list"]) { html in
@@ -92,7 +92,8 @@ struct JobsPage: PortalPage {
         html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }
         html.text(" ")
         html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
-        let lines = job.outcome.prefix(60)
+        let isOutdated = isOutdatedPreview(job)
+        let lines = isOutdated ? [Phrase(.previewOutdated)] : job.outcome.prefix(60)
         let openLines = maxOpenLines(of: job)
         for line in lines.prefix(openLines) { html.outcomeLine(line) }
         if lines.count > openLines {
@@ -100,6 +101,11 @@ struct JobsPage: PortalPage {
                 html.element("summary", say: .jobLog)
                 for line in lines.dropFirst(openLines) { html.outcomeLine(line) }
             }
+        }
+        if let site = workedSite(of: job),
+            let interval = SiteSettingsForm(settings: site.settings).interval(in: context.language)
+        {
+            html.outcomeLine(Phrase(.nameAndCount, context.words(.formEvery), interval))
         }
         html.element("span", ["class": "soft"]) { $0.time(job.addedAt, now: now) }
         if let result = result(of: job) {
@@ -126,9 +132,11 @@ struct JobsPage: PortalPage {
         let canUndo = job.isOver && job.number == jobs.removalToUndo?.number
         let cleanup = context.token == nil ? nil : self.cleanup(previewedBy: job)
         let plainCommand = job.plainCommand
-        guard job.canRetry || canUndo || cleanup != nil || plainCommand != nil || !links.isEmpty else {
-            return
-        }
+        let canPreviewAgain = isOutdated && context.token != nil
+        guard
+            job.canRetry || canUndo || canPreviewAgain || cleanup != nil || plainCommand != nil
+                || !links.isEmpty
+        else { return }
         html.element("div", ["class": "orders small"]) { html in
             for (address, phrase) in links {
                 html.link(address, ["class": "button quiet"]) { html in
@@ -143,6 +151,10 @@ struct JobsPage: PortalPage {
                         say: cleanup.label)
                 }
             }
+            if canPreviewAgain {
+                html.commandButton(
+                    "forecast", .doPreviewAgain, about: title, context, fields: job.command.form.fields)
+            }
             if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
             if let form = plainCommand?.form {
                 html.commandButton(form.name, .doTryHTTP, about: title, context, fields: form.fields)
@@ -154,10 +166,23 @@ struct JobsPage: PortalPage {
         }
     }
 
-    /// The number of lines of an outcome that are shown at once; a click opens the others. A preview shows all of them.
+    /// The number of lines of an outcome that are shown at once; a click opens the others. A preview and a cleanup show
+    /// all of them.
     private func maxOpenLines(of job: PortalJob) -> Int {
-        if case .forecast = job.command { return .max }
-        return job.isGood ? 3 : 6
+        switch job.command {
+        case .forecast, .collect: .max
+        default: job.isGood ? 3 : 6
+        }
+    }
+
+    /// Whether the job is a preview, and a later job may have changed what its cleanup would do.
+    private func isOutdatedPreview(_ job: PortalJob) -> Bool {
+        job.isPreview && jobs.last(where: { $0.command.changesCleanup })?.number != job.number
+    }
+
+    /// Whether the job is a preview with a later one, which is shown instead.
+    private func isReplacedPreview(_ job: PortalJob) -> Bool {
+        job.isPreview && jobs.contains { $0.isPreview && $0.number > job.number }
     }
 
     /// The command that carries out a previewed cleanup, and the text of its button, which says how many snapshots it
@@ -165,8 +190,7 @@ struct JobsPage: PortalPage {
     private func cleanup(previewedBy job: PortalJob) -> (
         fields: [(name: String, value: String)], label: Phrase, warns: Bool
     )? {
-        guard case .forecast(let limit) = job.command, job.state == .ended(.done),
-            jobs.last(where: { $0.command.changesCleanup })?.number == job.number
+        guard case .forecast(let limit) = job.command, job.isPreview, !isOutdatedPreview(job)
         else { return nil }
         let sizes = job.outcome.first { $0.sentence == .cleanupPreview }?.parts
         let removesNothing = job.outcome.contains { $0.sentence == .cleanupNothing }
@@ -183,11 +207,12 @@ struct JobsPage: PortalPage {
         )
     }
 
-    /// The links to the results of an ended job: the copy of the site, and its problems. After a preview or a cleanup, the
-    /// link to the form with its limit.
+    /// The links to the results of an ended job: the copy of the site, and its problems. After a preview or a cleanup with
+    /// a limit, the link to the form with that limit.
     private func links(of job: PortalJob, _ context: PortalContext) -> [(address: String, text: Phrase)] {
         let form = job.command.form
         if ["forecast", "collect"].contains(form.name) {
+            guard !form.fields.isEmpty else { return [] }
             let address = PortalLinks.path(PortalLinks.storage, form.fields.map { ($0.name, $0.value) })
             return [(address, Phrase(.doChangeLimit))]
         }
@@ -204,9 +229,13 @@ struct JobsPage: PortalPage {
             }
             return links
         }
-        guard let name = job.command.workedSite else { return [] }
-        let site = sites.first { $0.name == name || $0.start.contains(name) }
-        guard let site else { return [] }
+        if case .export(let name, _, _) = job.command,
+            job.outcome.contains(where: { [.exportFailed, .exportMissing].contains($0.sentence) }),
+            let site = sites.first(where: { $0.name == name })
+        {
+            return [(context.links.missing(of: site.id), Phrase(.missingURLs))]
+        }
+        guard let site = workedSite(of: job) else { return [] }
         var links: [(address: String, text: Phrase)] = []
         if site.published != nil, let address = context.mirrorAddress(of: site.start.first ?? site.name) {
             links.append((address, Phrase(.doOpen)))
@@ -218,7 +247,13 @@ struct JobsPage: PortalPage {
             let sentence: Sentence = count == "1" ? .viewProblem : .viewProblems
             links.append((context.links.missing(of: site.id), Phrase(sentence, count)))
         }
+        links.append((context.links.site(site.id), Phrase(.toTheSite)))
         return links
+    }
+
+    /// The stored site that the job fetched or checked; nil if there is none.
+    private func workedSite(of job: PortalJob) -> Site? {
+        job.command.workedSite.flatMap { name in sites.first { $0.name == name || $0.start.contains(name) } }
     }
 
     /// The file that an export made; nil if it was deleted or has expired.
@@ -263,6 +298,11 @@ extension PortalJob {
             let url = WebURL(address), url.scheme == "https", let other = url.otherScheme
         else { return nil }
         return .prefetch(address: other.href, form)
+    }
+
+    /// Whether the job is the finished preview of a cleanup.
+    fileprivate var isPreview: Bool {
+        if case .forecast = command { state == .ended(.done) } else { false }
     }
 
     /// Whether the job is done without problems, or the user cancelled it before it started.

@@ -4,16 +4,41 @@ internal import Store
 internal import Synchronization
 package import Web
 
-/// The setting whether mirrored pages have a bar. It is thread-safe: all server threads share it.
+/// The settings of the bar on mirrored pages: whether pages have it, and its language. It is thread-safe: all server
+/// threads share it.
 package final class BarSwitch: Sendable {
     private let flag: Atomic<Bool>
-    private let didChange: @Sendable (_ isOn: Bool) -> Void
+    private let chosenLanguage: Mutex<PortalLanguage?>
+    private let didChange: @Sendable (_ change: Change) -> Void
 
-    /// - Parameter didChange: called on the thread that changes the setting. The server drops prepared answers, which
-    ///   contain the bar or not, and saves the setting.
-    package init(isOn: Bool = false, didChange: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
+    /// A changed setting with its new value.
+    package enum Change: Sendable, Equatable {
+        case isOn(Bool)
+        case language(PortalLanguage)
+    }
+
+    /// - Parameter didChange: called on the thread that changes a setting. The server drops prepared answers, which
+    ///   contain the bar, and saves the setting.
+    package init(
+        isOn: Bool = false, language: PortalLanguage? = nil,
+        didChange: @escaping @Sendable (_ change: Change) -> Void = { _ in }
+    ) {
         flag = Atomic(isOn)
+        chosenLanguage = Mutex(language)
         self.didChange = didChange
+    }
+
+    /// The language that the user chose last in the portal; nil if the user never did. Browsers do not send the cookie
+    /// with this choice for the frame of the bar, because a mirrored page is another site than the portal.
+    package var language: PortalLanguage? { chosenLanguage.withLock { $0 } }
+
+    /// Changes the language, and calls `didChange` if that makes a difference.
+    package func choose(_ language: PortalLanguage) {
+        let isNew = chosenLanguage.withLock { current in
+            defer { current = language }
+            return current != language
+        }
+        if isNew { didChange(.language(language)) }
     }
 
     /// Whether pages that are served from now on have the bar.
@@ -22,7 +47,7 @@ package final class BarSwitch: Sendable {
     /// Changes the setting, and calls `didChange` if that makes a difference.
     package func turn(on isOn: Bool) {
         guard flag.exchange(isOn, ordering: .acquiringAndReleasing) != isOn else { return }
-        didChange(isOn)
+        didChange(.isOn(isOn))
     }
 }
 
@@ -280,7 +305,7 @@ struct BarPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            html.element("span", ["class": "badge"], say: isOn ? .barIsOn : .barIsOff)
+            html.element("span", ["class": isOn ? "badge" : "soft"], say: isOn ? .barIsOn : .barIsOff)
         }
         if !isOn { html.element("p", say: .barHowToGetBack) }
         html.explainReadOnly(context)

@@ -344,7 +344,7 @@ package struct Portal {
                 ("Cross-Origin-Resource-Policy", "cross-origin"),
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
-            body: frame.html(visitor.language), sharing: .portalBar)
+            body: frame.html(services?.bar.language ?? visitor.language), sharing: .portalBar)
     }
 
     /// Stores the language that the user chose in the footer; nil for other requests. A page elsewhere cannot choose it.
@@ -353,6 +353,7 @@ package struct Portal {
             let language = request["to"].flatMap(PortalLanguage.init(rawValue:))
         else { return nil }
         let isChosen = [nil, "same-origin", "none"].contains(visitor.fetchSite)
+        if isChosen, hasFullAccess(visitor) { services?.bar.choose(language) }
         let cookie = language.cookie + (layout.scheme == "https" ? "; Secure" : "")
         return .redirect(
             to: Self.returnPath(request["back"]),

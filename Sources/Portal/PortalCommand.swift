@@ -178,6 +178,8 @@ package struct SiteSettingsForm: Sendable, Equatable {
     /// The user's tags and note for the site. They do not affect updates.
     package var tags: [String] = []
     package var note = ""
+    /// The user's name for the site; empty for the title of its start page.
+    package var title = ""
 
     package init() {}
 
@@ -229,6 +231,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         exclude = Self.lines(form["exclude"])
         tags = Self.tags(form["tags"])
         note = Wording.cut(form["note"] ?? "", to: Self.maxNoteBytes)
+        title = Wording.cut(form["title"] ?? "", to: Self.maxTitleBytes)
     }
 
     /// Takes fields of a form that is shown again for correction. Choices and numbers that cannot be read are left out, and
@@ -255,6 +258,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
             ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
             ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
             ("tags", tags.isEmpty ? nil : tags.joined(separator: ", ")), ("note", note.isEmpty ? nil : note),
+            ("title", title.isEmpty ? nil : title),
         ]
         return all.compactMap { name, value in value.map { (name, $0) } }
     }
@@ -274,9 +278,10 @@ package struct SiteSettingsForm: Sendable, Equatable {
         exclude = texts("exclude")
         tags = texts("tags")
         note = json["note"]?.string ?? ""
+        title = json["title"]?.string ?? ""
     }
 
-    private static let (maxTags, maxTagBytes, maxNoteBytes) = (10, 40, 500)
+    private static let (maxTags, maxTagBytes, maxNoteBytes, maxTitleBytes) = (10, 40, 500, 120)
 
     /// The tags in a field, separated by commas. Longer ones are cut, and those after the first `maxTags` are left out.
     private static func tags(_ text: String?) -> [String] {

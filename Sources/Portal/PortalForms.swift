@@ -177,6 +177,9 @@ extension SiteSettingsForm {
     /// Writes the fields for a new prefetch or for the settings of a site.
     package func write(to html: inout HTMLWriter, isNew: Bool) {
         html.element("div", ["class": "fields"]) { html in
+            if !isNew {
+                html.inputField("title", .formTitle, value: title, hint: .formTitleHint, isWide: true)
+            }
             html.choiceField(
                 "scope", .formScope,
                 [("host", .scopeHost), ("path", .scopePath), ("domain", .scopeDomain)],
@@ -212,12 +215,25 @@ extension SiteSettingsForm {
 }
 
 extension SiteSettingsForm {
+    /// The interval of automatic updates in words; nil if the site is not updated automatically.
+    func interval(in language: PortalLanguage) -> String? {
+        guard let updateInterval, updateInterval != Self.never else { return nil }
+        if let known = Self.intervals.first(where: { $0.value == updateInterval }) {
+            return known.words.text(in: language)
+        }
+        return UpdateSchedule(updateInterval).map {
+            Phrase(.everyOther, language.interval($0.seconds)).text(in: language)
+        }
+    }
+
+    private static let intervals: [(value: String, words: Phrase)] = [
+        (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
+        ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
+    ]
+
     /// Writes the list of update intervals.
     fileprivate func writeSchedule(to html: inout HTMLWriter) {
-        var choices: [(value: String, words: Phrase)] = [
-            (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
-            ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
-        ]
+        var choices = Self.intervals
         // A schedule that was set by the command.
         if let updateInterval, !choices.contains(where: { $0.value == updateInterval }) {
             let interval =

@@ -97,6 +97,17 @@ extension PortalLanguage {
         }
     }
 
+    /// A date as this language writes it, from the form `2026-11-20`. Other texts stay as they are.
+    func day(_ date: String) -> String {
+        let parts = date.split(separator: "-")
+        guard parts.count == 3, let month = Int(parts[1]), let day = Int(parts[2]) else { return date }
+        return switch self {
+        case .english: date
+        case .chinese: "\(parts[0])年\(month)月\(day)日"
+        case .german: "\(day).\(month).\(parts[0])"
+        }
+    }
+
     /// An interval, in the largest unit that divides it: `90 minutes`.
     package func interval(_ seconds: Int64) -> String {
         let units: [(noun: String, chinese: String, german: String, length: Int64)] = [

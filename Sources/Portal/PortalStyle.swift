@@ -125,7 +125,7 @@ package enum PortalStyle {
         .lead { margin-bottom: 1rem; }
 
         .badge { display: inline-block; font-size: .8rem; font-weight: 600; padding: .1rem .55rem; border-radius: 1rem;
-          background: var(--tint); color: var(--accent); white-space: nowrap; }
+          max-width: 100%; background: var(--tint); color: var(--accent); }
         .badge.warn { background: var(--warn-tint); color: var(--warn); }
 
         .actions { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; max-width: none; }
@@ -154,7 +154,7 @@ package enum PortalStyle {
         form.sheetlike { max-width: 40rem; margin: 1rem 0; }
         .order .field { margin: 0 0 .8rem; }
         .order .field label { display: block; font-weight: 600; }
-        .order .field small { display: block; color: var(--soft); }
+        .order .field small { display: block; margin-top: .35rem; color: var(--soft); }
         .order .fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: 0 1.25rem;
           margin: .6rem 0; }
         .order .wide { grid-column: 1 / -1; }
@@ -167,7 +167,7 @@ package enum PortalStyle {
         .order details { margin: 0 0 .8rem; }
         .order summary { cursor: pointer; color: var(--accent); padding: .5rem 0; }
         .notice { background: var(--tint); border-inline-start: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
-          border-radius: .3rem; }
+          margin: .8rem 0 1rem; border-radius: .3rem; }
         .notice.warn { background: var(--warn-tint); border-color: var(--warn); }
         .notice form { margin: .5rem 0 0; }
         .job { margin: 0 0 1rem; }

@@ -156,8 +156,9 @@ struct SearchPage: PortalPage {
         if site != nil {
             html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
+        if !words.isEmpty { html.element("p", ["class": "soft"], say: .searchEarlierHint) }
         // Users of speech input must be able to turn off keys that act without a modifier.
-        html.element("p") { html in
+        html.element("p", ["class": "small"]) { html in
             html.element(
                 "button",
                 [
@@ -231,8 +232,9 @@ struct SearchPage: PortalPage {
                     html.link(address(of: hit, context), ["class": "name"]) {
                         $0.isolatedText(Wording.cut(title))
                     }
-                    if !hit.heading.isEmpty, hit.heading != hit.title {
-                        html.element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(hit.heading)) }
+                    let heading = hit.headingAfterTitle
+                    if !heading.isEmpty {
+                        html.element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(heading)) }
                     }
                     // Snippets come from pages: `bdi` keeps their direction from affecting the rest.
                     html.element("p", ["class": "snippet"]) { html in

@@ -7,7 +7,7 @@ extension Sentence {
         case .scripts: "Skripte"
         case .search: "Suche"
         case .proxy: "Proxy"
-        case .activity: "Aufgaben"
+        case .activity: "Vorgänge"
         case .storage: "Speicherplatz"
         case .skipToContent: "Zum Inhalt springen"
         case .breadcrumb: "Navigationspfad"
@@ -44,7 +44,7 @@ extension Sentence {
         case .doLogin: "Anmelden"
         case .loginWrong: "Falsches Passwort."
         case .loginTooManyAttempts: "Zu viele Versuche. Versuchen Sie es in %1 s noch einmal."
-        case .refused: "Es wurde nichts geändert"
+        case .refused: "Das ging nicht"
         case .refusedReadOnly:
             "Dieses Portal kann nur gelesen werden: Der Server wurde so gestartet, oder er kann nicht in den Speicher schreiben."
         case .refusedOrigin:
@@ -70,18 +70,18 @@ extension Sentence {
         case .mistakeSnapshot: "„%1“ hat keinen Snapshot %2. Vielleicht wurde er entfernt."
         case .mistakeNumber: "„%1“ ist ungültig. Geben Sie eine ganze Zahl von %2 bis %3 ein."
         case .mistakeChoice: "„%1“ steht nicht zur Auswahl."
-        case .mistakeSize: "„%1“ ist keine Größe. Beispiele: 500M, 2G, 1.5GiB."
-        case .mistakeTooManyJobs: "Zu viele Aufgaben warten. Versuchen Sie es später noch einmal."
+        case .mistakeSize: "„%1“ ist keine Größe. Beispiele: 500M, 2G, 1,5G."
+        case .mistakeTooManyJobs: "Zu viele Vorgänge warten. Versuchen Sie es später noch einmal."
         case .mistakeForm:
             "Das Formular war unvollständig oder ungültig. Laden Sie die Seite neu und senden Sie es noch einmal."
         case .mistakeNoFile: "Es wurde keine Datei gewählt, oder die Datei ist leer. Wählen Sie eine Datei."
         case .mistakeNoDiskSpace:
             "Zu wenig Speicherplatz. Geben Sie Platz frei, oder verwenden Sie einen Speicher auf einem anderen Laufwerk."
-        case .mistakePageTooLarge: "Die Seite ist größer als 256 MB. Sichern Sie eine kleinere Seite."
+        case .mistakePageTooLarge: "Die Seite ist größer als 256 MB. Speichern Sie eine kleinere Seite."
 
         // The page of jobs
         case .jobsInProgress: "In Arbeit"
-        case .noJobsInProgress: "Zurzeit laufen keine Aufgaben."
+        case .noJobsInProgress: "Zurzeit laufen keine Vorgänge."
         case .finishedJobs: "Beendet"
         case .newSite: "Neue Website"
         case .connectionLost: "Die Verbindung zum Server ist unterbrochen und wird wiederhergestellt…"
@@ -94,8 +94,8 @@ extension Sentence {
         case .jobFetch: "%1 abrufen"
         case .jobCheck: "%1 prüfen"
         case .jobCheckLinks: "Die Links von %1 prüfen"
-        case .jobPin: "%1 anheften"
-        case .jobUnpin: "%1 lösen"
+        case .jobPin: "%1 vor Bereinigung schützen"
+        case .jobUnpin: "Schutz von %1 aufheben"
         case .jobRemoveSnapshot: "Snapshot %1 von %2 entfernen"
         case .jobMakeLive: "Snapshot %1 von %2 aktivieren"
         case .jobRemoveSite: "%1 entfernen"
@@ -105,7 +105,7 @@ extension Sentence {
         case .jobExport: "%1 als %2 exportieren"
         case .jobExportSnapshot: "Snapshot %3 von %1 als %2 exportieren"
         case .jobImport: "%1 importieren"
-        case .jobSaveFromBrowser: "Eine Seite aus dem Browser sichern"
+        case .jobSaveFromBrowser: "Eine Seite aus dem Browser speichern"
         case .jobInstallTimer: "Einen systemd-Timer einrichten"
         case .jobUndo: "Letztes Entfernen rückgängig machen"
 
@@ -128,12 +128,13 @@ extension Sentence {
         case .doFetch: "Jetzt abrufen"
         case .doCheck: "Prüfen"
         case .doCheckLinks: "Links prüfen"
-        case .doPin: "Anheften"
-        case .doUnpin: "Lösen"
+        case .doPin: "Vor Bereinigung schützen"
+        case .doUnpin: "Schutz aufheben"
         case .doRemoveSnapshot: "Entfernen"
         case .doMakeLive: "Aktivieren"
         case .doRemoveSite: "Website entfernen"
         case .doPreviewCleanup: "Vorschau"
+        case .doPreviewAgain: "Neue Vorschau"
         case .doCleanUp: "Bereinigen"
         case .doCleanUpOneSnapshot: "Bereinigen und 1 Snapshot entfernen"
         case .doCleanUpSnapshots: "Bereinigen und %1 Snapshots entfernen"
@@ -149,6 +150,7 @@ extension Sentence {
         case .doDownload: "Herunterladen:"
         case .doDeleteFile: "Datei löschen"
         case .doUndo: "Rückgängig machen"
+        case .doSearch: "Suchen"
 
         // Figures of a job
         case .figurePages: "Seiten"
@@ -158,8 +160,8 @@ extension Sentence {
         case .figureFailed: "Fehlgeschlagen"
         case .figureSize: "Größe"
         case .figureSpeed: "Geschwindigkeit"
-        case .figureElapsed: "Vergangen"
-        case .figureRemaining: "Verbleibend"
+        case .figureElapsed: "Dauer"
+        case .figureRemaining: "Restzeit"
         case .host: "Host"
         case .hosts: "Hosts"
         case .hostRunning: "Laufend"
@@ -173,17 +175,17 @@ extension Sentence {
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
         case .endedInterrupted:
-            "Angehalten. Was schon geladen ist, bleibt gespeichert; „Erneut versuchen“ setzt die Aufgabe fort."
+            "Angehalten. Was schon heruntergeladen ist, bleibt gespeichert; „Erneut versuchen“ setzt den Vorgang fort."
         case .endedLimit: "Angehalten: %1"
         case .endedUnread: "%1 ist zu groß. Die Links darin wurden nicht ausgewertet."
         case .checkClean: "Keine Probleme gefunden. Geprüfte URLs: %1."
-        case .checkFailed: "%1 von %2 URLs haben Probleme."
+        case .checkFailed: "URLs mit Problemen: %1 von %2."
         case .checkItem: "%1: %2"
         case .linksClean: "Keine defekten Links gefunden. Geprüfte Links: %1."
-        case .linksBroken: "%1 von %2 Links sind defekt."
-        case .pinned: "Angeheftet: %1 URLs, %2"
-        case .pinnedBefore: "Schon angeheftet."
-        case .unpinned: "Gelöst."
+        case .linksBroken: "Defekte Links: %1 von %2."
+        case .pinned: "Geschützt: %1 URLs, %2"
+        case .pinnedBefore: "Schon geschützt."
+        case .unpinned: "Schutz aufgehoben."
         case .snapshotRemoved: "Snapshot %1 wurde entfernt."
         case .snapshotMadeLive: "Snapshot %1 ist jetzt aktiv."
         case .siteRemoved: "%1 wurde entfernt."
@@ -193,7 +195,7 @@ extension Sentence {
         case .pageAlsoStored:
             "Auch die Website %1 hat eine Kopie dieser Seite. Sie bleibt unverändert."
         case .urlFailed: "%1 konnte nicht abgerufen werden: %2."
-        case .cleanedUp: "%1 vor, %2 nach der Bereinigung. Entfernte Dateien: %3."
+        case .cleanedUp: "Vorher %1, jetzt %2."
         case .cleanupPreview: "%1 jetzt, %2 nach der Bereinigung."
         case .cleanupOneSnapshot:
             "Die Bereinigung entfernt 1 Snapshot endgültig. Das lässt sich nicht rückgängig machen."
@@ -202,11 +204,16 @@ extension Sentence {
         case .cleanupSnapshot: "Snapshot %1 von %2, %3, %4"
         case .cleanupLastSnapshot: "Snapshot %1 von %2, %3, %4: die letzte frühere Fassung dieser Website"
         case .cleanupNothing: "Die Bereinigung entfernt weder Snapshots noch Seiten."
+        case .previewOutdated: "Diese Vorschau ist veraltet, denn danach wurde etwas geändert."
+        case .cleanupIndex: "Ungenutzter Platz im Suchindex: %1."
         case .cleanedSnapshots: "Entfernte Snapshots: %1."
+        case .cleanedFiles: "Entfernte gespeicherte Dateien: %1."
+        case .cleanedIndex: "Der Suchindex wurde verkleinert: %1."
+        case .cleanedUnused: "Ungenutzter Platz der Datenbank freigegeben: %1."
         case .limitMissed: "Das Limit von %1 lässt sich nicht erreichen."
         case .limitMissedLive:
-            "Übrig ist nur, was die Websites jetzt zeigen, der Suchindex und das Inhaltsverzeichnis. Um mehr freizugeben, entfernen Sie eine Website, oder schließen Sie in ihren Einstellungen große Dateien aus, aktualisieren Sie sie, und bereinigen Sie noch einmal."
-        case .limitMissedPins: "Alles, was übrig ist, ist angeheftet."
+            "Dann ist nur noch übrig, was die Websites jetzt zeigen, der Suchindex und die Datenbank. Um mehr freizugeben, entfernen Sie eine Website. Oder schließen Sie große Dateien in den Einstellungen einer Website aus, aktualisieren Sie die Website, und bereinigen Sie noch einmal."
+        case .limitMissedPins: "Alles, was übrig ist, ist geschützt."
         case .limitMissedEmpty:
             "Es ist nichts mehr gespeichert. Den Platz belegt die leere Datenbank."
         case .limitMissedAgain:
@@ -218,12 +225,15 @@ extension Sentence {
         case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie darin START-HERE.html."
         case .exportDamaged:
             "Beschädigte Antworten, die weggelassen wurden: %1. Rufen Sie sie noch einmal ab."
-        case .exportMissing: "Benötigte Ressourcen, die nicht gespeichert sind: %1."
+        case .exportFailed:
+            "Seiten und Dateien, die im Export fehlen, weil sie nicht abgerufen werden konnten: %1."
+        case .exportMissing:
+            "Bilder und andere Dateien, die Seiten benötigen und die nicht gespeichert sind: %1."
         case .imported: "%1: %2 Antworten, davon %3 Seiten, %4."
         case .importRefused: "Antworten, die nicht importiert wurden: %1."
         case .importMayBeBomb:
             "Das Archiv wird beim Entpacken weit größer als üblich und könnte eine Dekompressionsbombe sein. Wenn Sie ihm vertrauen, importieren Sie es mit dem Befehl; siehe: larder help import"
-        case .savedPage: "%1 gesichert: %2 Antworten, %3. Titel: %4"
+        case .savedPage: "%1 gespeichert: %2 Antworten, %3. Titel: %4"
         case .saveLeftOut: "Weggelassen, weil sie zu anderen gespeicherten Websites gehören: %1."
         case .removalUndone: "%1 ist wieder gespeichert."
         case .nothingToUndo:
@@ -237,45 +247,48 @@ extension Sentence {
         case .refusedTimer:
             "Nur der Benutzer dieses Rechners kann einen Timer einrichten. Öffnen Sie das Portal dort, oder siehe: `larder help schedule`"
         case .mistakeFileGone: "Die Datei gibt es nicht mehr. Laden Sie sie noch einmal hoch."
+        case .removedSpace:
+            "Die nächste Bereinigung gibt den Platz frei. Bis dahin lässt sich das Entfernen rückgängig machen."
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
         case .formWhat: "Herunterladen"
-        case .whatSite: "Die Website, wie unten eingestellt"
+        case .whatSite: "Die ganze Website (Grenzen: siehe Optionen)"
         case .whatPage: "Nur diese Seite"
         case .formAddress: "URL"
         case .formAddressHint: "Die Startseite, zum Beispiel https://example.com/docs/"
         case .formMore: "Optionen"
-        case .formScope: "Umfang"
-        case .scopeHost: "Derselbe Host"
-        case .scopePath: "Derselbe Ordner"
+        case .formScope: "Links folgen auf"
+        case .scopeHost: "Denselben Host"
+        case .scopePath: "Denselben Ordner"
         case .scopeDomain: "Dieselbe Domain"
-        case .formRender: "Im Browser rendern"
+        case .formRender: "Im Browser ausführen"
         case .renderAuto: "Wenn nötig (Skripte)"
         case .renderNever: "Nie"
         case .renderAlways: "Jede Seite"
         case .formDepth: "Linktiefe"
-        case .formDepthHint: "0 lädt nur die Startseite. Leer bedeutet unbegrenzt."
+        case .formDepthHint:
+            "0: nur die Startseite; 1: auch die Seiten, auf die sie verlinkt. Leer lassen: unbegrenzt."
         case .formPages: "Maximale Seitenzahl"
-        case .formNoLimitHint: "Leer bedeutet unbegrenzt."
+        case .formNoLimitHint: "Leer lassen: unbegrenzt."
         case .formBytes: "Größenlimit"
         case .formBytesHint:
-            "So viel wird höchstens heruntergeladen, zum Beispiel 500M. Leer bedeutet unbegrenzt."
+            "So viel wird höchstens heruntergeladen, zum Beispiel 500M. Leer lassen: unbegrenzt."
         case .formRobots: "robots.txt"
         case .robotsObey: "Befolgen"
         case .robotsIgnore: "Ignorieren"
         case .formPerHost: "Verbindungen je Host"
         case .formPerHostHint: "1 bis 64. Standard: 16."
-        case .formInclude: "Zusätzlich laden"
-        case .formIncludeHint: "URL-Muster, eines je Zeile: /blog/**, docs.example.com"
-        case .formExclude: "Nicht laden"
-        case .formExcludeHint: "URL-Muster, eines je Zeile: *.pdf, /private/**"
+        case .formInclude: "Zusätzlich herunterladen"
+        case .formIncludeHint: "URL-Muster, eines je Zeile, zum Beispiel /blog/** oder docs.example.com"
+        case .formExclude: "Nicht herunterladen"
+        case .formExcludeHint: "URL-Muster, eines je Zeile, zum Beispiel *.pdf oder /private/**"
         case .settingsLead: "Änderungen gelten ab der nächsten Aktualisierung."
 
         // Automatic updates
         case .formEvery: "Automatische Aktualisierung"
         case .formEveryHint:
-            "Aktualisiert wird, solange ein Server läuft, oder durch einen Timer; siehe: `larder help schedule`"
+            "Larder aktualisiert, solange es läuft, oder durch einen Timer; siehe: `larder help schedule`"
         case .everyNever: "Nie"
         case .everyHour: "Stündlich"
         case .everySix: "Alle sechs Stunden"
@@ -284,7 +297,7 @@ extension Sentence {
         case .everyOther: "Alle %1"
         case .cardFetched: "abgerufen "
         case .cardChecked: "geprüft "
-        case .cardNextUpdate: "nächste Aktualisierung "
+        case .cardNextUpdate: "nächste Aktualisierung etwa "
         case .nextUpdate: "Nächste Aktualisierung"
         case .nothingRunsSchedule:
             "Nichts führt die geplanten Aktualisierungen aus: Dieser Server aktualisiert keine Websites, und kein Timer ist eingerichtet."
@@ -305,14 +318,14 @@ extension Sentence {
         case .saveLead: "Speichern Sie die Seite, die Sie gerade ansehen, ohne ihre URL zu kopieren."
         case .saveBookmark: "In Larder speichern"
         case .saveBookmarkHint:
-            "Ziehen Sie diesen Link in die Lesezeichenleiste. Auf jeder Seite öffnet das Lesezeichen hier ein Formular, das die Seite sichert:"
+            "Ziehen Sie diesen Link in die Lesezeichenleiste. Auf jeder Seite öffnet das Lesezeichen hier ein Formular, das die Seite speichert:"
         case .extensionTitle: "Browser-Erweiterung"
         case .extensionLead:
             "Die Erweiterung sendet die Seite so, wie Sie sie sehen, auch hinter einer Anmeldung: das Dokument mit Bildern, Stilen und Schriften, aber ohne Cookies und Skripte."
         case .extensionInstall:
-            "Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, und laden Sie den Ordner `extension` von Larder als entpackte Erweiterung. Koppeln Sie sie dann hier: Ihre Optionen fragen nach einem Code."
+            "Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, und laden Sie den Ordner `extension` von Larder als entpackte Erweiterung. Koppeln Sie sie dann hier. Die Optionen der Erweiterung fragen nach dem Code."
         case .pairCode: "Code: "
-        case .pairCodeHint: " Er gilt einmal und zehn Minuten lang."
+        case .pairCodeHint: " Der Code gilt einmal, zehn Minuten lang."
         case .doPair: "Eine Erweiterung koppeln"
         case .pairedTitle: "Gekoppelte Erweiterungen"
         case .doUnpair: "Entfernen"
@@ -322,9 +335,9 @@ extension Sentence {
             "Diese Erweiterung ist nicht mit dieser Larder-Installation gekoppelt. Koppeln Sie sie in ihren Optionen."
 
         // Archives
-        case .exportTitle: "Export"
+        case .exportTitle: "Exportieren"
         case .exportLead:
-            "Schreibt die Website in eine Archivdatei. Der Export läuft im Hintergrund; laden Sie die Datei innerhalb von sieben Tagen unter „Aufgaben“ herunter."
+            "Larder schreibt die Website im Hintergrund in eine Datei. Sie finden die Datei danach sieben Tage lang unter „Vorgänge“."
         case .exportFormat: "Format"
         case .exportLive: "%1 (aktiv)"
         case .exportLeavesOutPrivate:
@@ -335,16 +348,16 @@ extension Sentence {
         case .formatHAR: "HAR: für Entwicklerwerkzeuge"
         case .formatZIM: "ZIM: für Kiwix"
         case .formatHTML: "HTML: nur die Startseite, als eine Datei"
-        case .importTitle: "Import"
+        case .importTitle: "Importieren"
         case .importLead:
-            "Erstellt einen Snapshot einer Website aus einer Datei, die ein anderes Programm gesichert hat: WARC, WACZ, HAR, ZIM, MHTML, eine gespeicherte Seite oder ein Ordner in einer ZIP- oder TAR-Datei."
+            "Erstellt einen Snapshot einer Website aus einer Datei, die ein anderes Programm gespeichert hat: WARC, WACZ, HAR, ZIM, MHTML, eine gespeicherte Seite oder ein Ordner in einer ZIP- oder TAR-Datei."
         case .importFile: "Datei"
         case .importSite: "Website"
         case .importSiteHint:
             "URL der Website, die den Snapshot erhält. Leer bedeutet: die erste Seite in der Datei."
         case .importBase: "Ursprüngliche URL"
         case .importBaseHint:
-            "Nur für Ordner und gesicherte Seiten, die sie nicht enthalten, zum Beispiel https://example.com/docs/"
+            "Nur für Ordner und gespeicherte Seiten, die sie nicht enthalten, zum Beispiel https://example.com/docs/"
 
         // The home page
         case .homeLead: "%1, %2 Speicherplatz."
@@ -352,7 +365,7 @@ extension Sentence {
         case .manySites: "%1 Websites"
         case .searchStoredPages: "Gespeicherte Seiten durchsuchen"
         case .openOriginal: "Eine gespeicherte Seite über ihre ursprüngliche URL öffnen"
-        case .openOriginalHint: "Oder hängen Sie sie an die Adresse dieses Servers an: "
+        case .openOriginalHint: "Oder hängen Sie die URL an die Adresse dieses Servers an: "
         case .doOpen: "Öffnen"
         case .addSite: "+ Website hinzufügen"
         case .onePage: "%1 Seite"
@@ -375,10 +388,12 @@ extension Sentence {
         case .formTagsHint: "Durch Kommas getrennt, zum Beispiel: Arbeit, Handbücher"
         case .formNote: "Notiz"
         case .formNoteHint: "Ihre Notiz; sie erscheint in der Übersicht."
+        case .formTitle: "Name"
+        case .formTitleHint: "So heißt die Website in diesem Portal. Leer lassen: der Titel ihrer Startseite."
         case .homeEmpty: "Es sind noch keine Websites gespeichert."
         case .homeNewSite: "Neue Website"
         case .homeInTerminal:
-            "Oder in einem Terminal; die Ressourcen, die die Seiten brauchen, werden mit geladen:"
+            "Oder in einem Terminal; die Ressourcen, die die Seiten brauchen, werden mit heruntergeladen:"
         case .homeReload: "Laden Sie danach diese Seite neu."
 
         // The sections of a site's page, and the links of ended jobs
@@ -387,7 +402,7 @@ extension Sentence {
         case .causeServerError: "Serverfehler"
         case .causeRefused: "Der Server hat die Anfrage abgelehnt"
         case .causeNoAddress: "Der Host wurde nicht gefunden"
-        case .causeNotStored: "Noch nicht geladen"
+        case .causeNotStored: "Noch nicht heruntergeladen"
         case .causePart: "Nur ein Teil ist gespeichert"
         case .causeOther: "Andere Ursachen"
         case .oneResponse: "%1 Antwort"
@@ -397,7 +412,7 @@ extension Sentence {
         case .changedCount: "%1 geändert"
         case .goneCount: "%1 entfernt"
         case .movedCount: "%1 verschoben"
-        case .confirmedAt: "Bei der Prüfung unverändert: "
+        case .confirmedAt: "Unverändert, zuletzt geprüft "
         case .advanced: "Erweitert"
         case .manifest: "Manifest"
         case .trustedKeys: "Vertrauenswürdige Schlüssel"
@@ -412,12 +427,12 @@ extension Sentence {
         case .viewProblem: "%1 Problem ansehen"
         case .viewProblems: "%1 Probleme ansehen"
         case .jobLog: "Protokoll"
-        case .phaseFetching: "Seiten werden geladen"
+        case .phaseFetching: "Seiten werden heruntergeladen"
         case .phaseRendering:
             "Seiten werden im Browser geöffnet, oder die letzten Antworten stehen aus"
         case .phaseStoring: "Die letzten Antworten werden gespeichert"
         case .phaseIndexing: "Seiten werden für die Suche indexiert"
-        case .notifyOn: "Benachrichtigen, wenn eine Aufgabe endet"
+        case .notifyOn: "Benachrichtigen, wenn ein Vorgang endet"
         case .notifyOff: "Benachrichtigungen ausschalten"
 
         // The comparison of a page in two snapshots
@@ -439,7 +454,7 @@ extension Sentence {
         case .typePDF: "PDF"
         case .typeText: "Reiner Text"
         case .facetAge: "Abgerufen"
-        case .anyAge: "Beliebig"
+        case .anyAge: "Jederzeit"
         case .ageDay: "Letzte 24 Stunden"
         case .ageWeek: "Letzte 7 Tage"
         case .ageMonth: "Letzte 30 Tage"
@@ -496,9 +511,9 @@ extension Sentence {
         case .snapshotNumber: "Snapshot %1"
         case .failedCount: "%1 fehlgeschlagen"
         case .complete: "Vollständig"
-        case .completeWithinLimits: "Vollständig innerhalb der Grenzen"
-        case .linksNotFetched: "%1 Links nicht geladen"
-        case .oneLinkNotFetched: "%1 Link nicht geladen"
+        case .completeWithinLimits: "Vollständig (mit Grenzen)"
+        case .linksNotFetched: "%1 Links nicht heruntergeladen"
+        case .oneLinkNotFetched: "%1 Link nicht heruntergeladen"
         case .incomplete: "Unvollständig"
         case .empty: "Leer"
         case .siteFetched: " Snapshot %1, abgerufen "
@@ -506,12 +521,12 @@ extension Sentence {
         case .siteChecked: "."
         case .siteStarted: " Snapshot %1, begonnen "
         case .siteUnfinished: ", ist unfertig. Gezeigt werden die bisher gespeicherten Antworten."
-        case .siteNeverPrefetched: " Noch nicht geladen."
-        case .brokenOnLiveSite: "Auf der Original-Website defekt"
+        case .siteNeverPrefetched: " Noch nicht heruntergeladen."
+        case .brokenOnLiveSite: "Auf der Original-Website nicht gefunden"
         case .failed: "Fehlgeschlagen"
         case .notFetchedHint:
-            "Nicht geladen wurden Links, die die Optionen dieser Website ausschließen, etwa wegen der Linktiefe: "
-        case .notFetched: "Nicht geladen"
+            "Die Einstellungen dieser Website schließen manche Links aus, zum Beispiel durch Grenzen oder Muster. Nicht heruntergeladen sind daher: "
+        case .notFetched: "Nicht heruntergeladen"
         case .notCheckedYet: "Noch nicht geprüft"
 
         // The links of a site
@@ -527,18 +542,21 @@ extension Sentence {
         case .linkNotChecked: "Nicht geprüft"
         case .linkRedirected: "Dauerhaft verschoben"
         case .linkMixedContent: "Auf https-Seiten über http geladen"
-        case .linkBlocked: "Unklar: Der Server weist Programme ab"
-        case .linkFailed: "Unklar: ein Fehler"
+        case .linkBlocked: "Nicht prüfbar: Der Server weist Programme ab"
+        case .linkFailed: "Nicht prüfbar: ein Fehler"
         case .linkTimedOut: "Zeitüberschreitung"
         case .linkFragmentMissing: "Seite ohne diesen Abschnitt"
         case .linkDead: "Defekt"
 
         // Storage
-        case .storageLead: "Der Speicher belegt %1:"
+        case .storageLead: "Larder belegt auf dem Datenträger %1:"
         case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
         case .storageIndex: "%1 für den Suchindex"
         case .storageEarlier:
             "%1 für frühere Snapshots und für Dateien, die seit der letzten Aktualisierung dazukamen"
+        case .storageRemoved: "%1 für Entferntes, bis zur nächsten Bereinigung"
+        case .storageUndo:
+            "Was Sie zuletzt entfernt haben, können Sie unter „Vorgänge“ zurückholen, aber nicht mehr nach einer Bereinigung."
         case .storageRest: "%1 für die Datenbank mit den Listen der URLs und Links und für ungenutzten Platz"
         case .storageShared:
             "Manche Dateien gehören zu mehreren Websites oder Seiten. Sie sind nur einmal gespeichert, zählen in den Größen unten aber jedes Mal mit."
@@ -548,9 +566,9 @@ extension Sentence {
         case .site: "Website"
         case .cleanup: "Bereinigung"
         case .cleanupLead:
-            "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Was die Websites jetzt zeigen und was angeheftet ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen, und frühere Löschungen danach auch nicht mehr. Die Vorschau nennt, was sie entfernt."
+            "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Was die Websites jetzt zeigen und was geschützt ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen; danach lässt sich auch nicht mehr zurückholen, was Sie vorher entfernt haben. Die Vorschau nennt, was sie entfernt."
         case .cleanupLimit: "Größenlimit"
-        case .cleanupLimitHint: "Zum Beispiel 2G. Leer bedeutet unbegrenzt."
+        case .cleanupLimitHint: "Zum Beispiel 2G. Leer lassen: kein Limit."
 
         // Lists of titles and of folders
         case .titlesLead: "Alle Seiten, nach Titel sortiert."
@@ -560,7 +578,7 @@ extension Sentence {
         case .folderEmpty: "Hier ist nichts gespeichert."
         case .folderIndexPage: "(Startseite dieses Ordners)"
         case .redirect: "Weiterleitung"
-        case .notFoundStatus: "beim Ursprungsserver nicht gefunden (%1)"
+        case .notFoundStatus: "auf der Original-Website nicht gefunden (%1)"
         case .statusIs: "Status %1"
         case .inSite: "in %1"
 
@@ -578,7 +596,7 @@ extension Sentence {
         case .beforeYouRun: "Bevor Sie diesen Befehl ausführen, "
         case .requestOnce: "rufen Sie die URL einmal auf"
         case .toRecordMiss: ", damit die Anfrage vermerkt wird."
-        case .openOrigin: "Im Web öffnen"
+        case .openOrigin: "Original öffnen"
         case .status: "Status"
         case .statusOfRedirect: "%1 (Weiterleitung)"
         case .kind: "Art"
@@ -607,6 +625,9 @@ extension Sentence {
         case .history: "Verlauf"
         case .none: "keine"
         case .forVariant: " für "
+        case .requestFrozen: "Kopie ohne Skripte"
+        case .requestShown: "Text, wie ein Browser ihn zeigte"
+        case .requestPictured: "Bild, wie ein Browser es zeigte"
         case .headers: "Header"
         case .linkCount: "Links: %1"
         case .assetCount: "Ressourcen: %1"
@@ -620,7 +641,7 @@ extension Sentence {
 
         // Missing URLs of a site
         case .requestedNotStored: "Angefordert, aber nicht gespeichert"
-        case .noMisses: "Keine solchen Anfragen vermerkt."
+        case .noMisses: "Bisher keine."
         case .doExclude: "Ausschließen"
         case .excludeHint:
             "Wenn der Server für eine URL nie antwortet, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
@@ -655,7 +676,7 @@ extension Sentence {
         case .assetsNotStored: "Nicht gespeicherte Ressourcen"
         case .basedOnAllLinks: "Anhand der Links aller %1 Seiten und Ressourcen."
         case .basedOnSomeLinks: "Anhand der Links von %1 der Seiten und Ressourcen."
-        case .tombstonesLead: "Der Ursprungsserver antwortete im aktiven Snapshot mit 404 oder 410."
+        case .tombstonesLead: "Die Original-Website antwortete im aktiven Snapshot mit 404 oder 410."
         case .maybeMore: "Es gibt vielleicht noch mehr."
 
         // Changes between snapshots
@@ -681,7 +702,7 @@ extension Sentence {
         case .tooLargeToCompareScreenshots:
             "Die Snapshots sind zu groß, um sie hier zu vergleichen. Zum Vergleich in einem Terminal siehe:"
         case .noScreenshots:
-            "Es sind keine Bildschirmfotos gespeichert. Um sie beim Laden aufzunehmen, siehe:"
+            "Es sind keine Bildschirmfotos gespeichert. Um sie beim Herunterladen aufzunehmen, siehe:"
         case .newScreenshot: "Neu"
         case .unchanged: "Unverändert"
         case .screenshotReused: "Nicht noch einmal aufgenommen"
@@ -696,6 +717,7 @@ extension Sentence {
         case .noScripts: "Es sind keine Skripte gespeichert."
         case .noScriptsSoFar: "Bisher keine gefunden."
         case .moreScripts: "Weitere Skripte"
+        case .scriptsAndDigests: "Gespeicherte Skripte mit ihren Prüfsummen"
         case .tooLargeDigest: "zu groß, um sie hier zu berechnen"
         case .verdictVerified: "bestätigt"
         case .verdictUnverifiable: "nicht prüfbar"
@@ -710,18 +732,20 @@ extension Sentence {
         case .searchLabel: "Text, Titel oder URL einer Seite"
         case .searchLabelSite: "Text, Titel oder URL einer Seite dieser Website"
         case .searchAll: "Alle Websites durchsuchen"
+        case .searchEarlierHint:
+            "Die Suche umfasst die aktiven Snapshots. Um einen früheren zu durchsuchen, siehe: `larder help search`"
         case .results: "Ergebnisse"
         case .oneResult: "%1 Ergebnis"
         case .manyResults: "%1 Ergebnisse"
         case .moreResults: "Weitere Ergebnisse"
-        case .slashOn: "Tastenkürzel „/“ für die Suche aktivieren"
-        case .slashOff: "Tastenkürzel „/“ für die Suche deaktivieren"
+        case .slashOn: "Taste „/“ einschalten, die zum Suchfeld springt"
+        case .slashOff: "Taste „/“ ausschalten, die zum Suchfeld springt"
         case .allResults: "%1."
         case .topResults: "Die besten %1."
         case .lastResults: "Die letzten %1."
         case .resultsSoFar: "Bisher %1."
         case .someWordsOnly: "Keine Seite enthält alle diese Wörter. %1 mit einigen davon."
-        case .completeResultsFirst: "Zuerst %1 mit allen Wörtern; die übrigen enthalten nur einige davon."
+        case .completeResultsFirst: "Zuerst %1 mit allen Wörtern, dann Ergebnisse mit einigen davon."
         case .noResults: "Keine Ergebnisse."
         case .noMoreResults: "Keine weiteren Ergebnisse."
         case .noResultsSoFar: "Bisher keine Ergebnisse."
@@ -735,21 +759,21 @@ extension Sentence {
         // The bar on mirrored pages
         case .barTitle: "Infoleiste"
         case .barLead:
-            "Fügt unten auf jeder gespiegelten Seite eine Leiste hinzu: das Alter der Kopie, andere Snapshots, Links zur Seite im Web und zu diesem Portal und ein Suchfeld. Seiten können die Leiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
-        case .barIsOn: "Die Leiste ist eingeblendet"
-        case .barIsOff: "Die Leiste ist ausgeblendet"
-        case .doShowBar: "Leiste einblenden"
-        case .doHideBar: "Leiste ausblenden"
+            "Die Infoleiste steht unten auf jeder gespeicherten Seite. Sie zeigt das Alter der Kopie, Links zu anderen Snapshots, zum Original und zu diesem Portal und ein Suchfeld. Seiten können die Infoleiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
+        case .barIsOn: "Die Infoleiste ist eingeschaltet"
+        case .barIsOff: "Die Infoleiste ist ausgeschaltet"
+        case .doShowBar: "Infoleiste einschalten"
+        case .doHideBar: "Infoleiste ausschalten"
         case .barName: "Larder: über diese Kopie"
-        case .barHide: "Die Leiste bis zur nächsten Seite ausblenden"
+        case .barHide: "Infoleiste nur auf dieser Seite schließen"
         case .barLatest: "Abgerufen"
-        case .barOlder: "Frühere Kopie, abgerufen"
-        case .barLatestIs: "; die neueste wurde abgerufen: "
+        case .barOlder: "Ältere Kopie, abgerufen"
+        case .barLatestIs: "; die neueste ist von "
         case .barTurnOff: "Ausschalten"
-        case .barTurnOffHint: "Die Leiste auf allen Seiten ausschalten"
-        case .barLivePage: "Im Web"
+        case .barTurnOffHint: "Die Infoleiste auf allen Seiten ausschalten"
+        case .barLivePage: "Original"
         case .barHowToGetBack:
-            "Gespiegelte Seiten haben jetzt keine Leiste. Zum Einschalten diese Seite öffnen: „Infoleiste“ am Ende der Startseite."
+            "Gespeicherte Seiten haben jetzt keine Infoleiste. Um sie wieder einzuschalten, wählen Sie „Infoleiste“ am Ende der Startseite."
         case .barBackToPage: "Zurück zur Seite"
         case .barEarlier: "Ältere Kopie"
         case .barLater: "Neuere Kopie"
@@ -760,15 +784,15 @@ extension Sentence {
         case .frozenScripts: "Mit Skripten öffnen"
 
         // The page for a URL that is not stored
-        case .missReason:
-            "Diese URL ist nicht gespeichert, und der Server hat sie nicht aus dem Netz abgerufen."
+        case .missReason: "Diese Seite ist nicht gespeichert."
         case .removedSite: "Die Website %1 wurde entfernt."
-        case .undoInPortal: "Das Entfernen unter „Aktivität“ rückgängig machen"
-        case .missNoted: "Die Anfrage ist vermerkt; die nächste Aktualisierung der Website lädt die URL."
+        case .undoInPortal: "Das Entfernen unter „Vorgänge“ rückgängig machen"
+        case .missNoted:
+            "Larder hat sich diese Anfrage gemerkt; die nächste Aktualisierung der Website lädt die URL herunter."
         case .toFetchRun: "Um sie abzurufen, führen Sie aus:"
         case .fetchInPortal: "Jetzt im Portal abrufen"
         case .searchInPortal: "Gespeicherte Seiten nach „%1“ durchsuchen"
-        case .sendsRequest: " (sendet eine Anfrage an den Ursprungsserver)."
+        case .sendsRequest: " (geht ins Netz)."
         case .missInSnapshot: "Dieser frühere Snapshot enthält diese URL nicht."
         case .openInLive: "Im aktiven Snapshot öffnen"
 

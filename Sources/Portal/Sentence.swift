@@ -39,10 +39,11 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Buttons
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
-        doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doCleanUpOneSnapshot, doCleanUpSnapshots,
+        doMakeLive, doRemoveSite, doPreviewCleanup, doPreviewAgain, doCleanUp, doCleanUpOneSnapshot,
+        doCleanUpSnapshots,
         doChangeLimit,
         doSaveSettings, doStop, doCancel, doRetry, doRetryAll, doTryHTTP,
-        doExport, doImport, doDownload, doDeleteFile, doUndo
+        doExport, doImport, doDownload, doDeleteFile, doUndo, doSearch
 
     // Figures of a job
     case figurePages, figureQueuedPages, figureAssets, figureQueuedAssets, figureFailed, figureSize,
@@ -64,18 +65,21 @@ package enum Sentence: String, Sendable, CaseIterable {
     case cleanedUp = "collected"
     case cleanupPreview = "wouldCollect"
     case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteStillMissing,
-        pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, cleanedSnapshots,
+        pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, previewOutdated, cleanupIndex,
+        cleanedSnapshots,
+        cleanedFiles, cleanedIndex, cleanedUnused,
         limitMissed,
         limitMissedLive, limitMissedPins, limitMissedEmpty, limitMissedAgain, filesNotShrunk
     case wouldRemoveURL = "wouldEvict"
     case settingsSaved = "settled"
-    case exported, exportedOpen, exportDamaged, exportMissing, imported, importRefused
+    case exported, exportedOpen, exportDamaged, exportFailed, exportMissing, imported, importRefused
     case importMayBeBomb = "importGrown"
     case savedPage
     case saveLeftOut = "savedOthers"
     case removalUndone, nothingToUndo
     case timerStarted, timerNotStarted, timerNoSystemd, timerCron, refusedTimer
     case mistakeFileGone = "mistakeLost"
+    case removedSpace
     case untranslated = "quoted"
 
     // The form of a prefetch and the settings of a site
@@ -106,7 +110,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         homeEmpty, homeNewSite, homeInTerminal, homeReload, addSite, onePage, manyPages,
         stateUpdating, progress, continueReading, randomPage, filterSites, noMatchingSites,
         tag, allTags, sortBy, sortName, sortNewest, sortOldest, sortLargest, doFilter, formTags, formTagsHint,
-        formNote, formNoteHint
+        formNote, formNoteHint, formTitle, formTitleHint
 
     // The sections of a site's page, and the links of ended jobs
     case problems, allProblems, causeServerError, causeRefused, causeNoAddress, causeNotStored, causePart,
@@ -148,7 +152,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         linkTimedOut, linkFragmentMissing, linkDead
 
     // Storage
-    case storageLead, storageSites, storageEarlier, storageIndex, storageRest, storageShared, storageMap,
+    case storageLead, storageSites, storageEarlier, storageRemoved, storageUndo, storageIndex, storageRest,
+        storageShared, storageMap,
         storageTable, site,
         largestPart,
         cleanup,
@@ -165,7 +170,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         fetched, fetchedInSnapshot, checked, checkedLater, firstRequestedBy, stateInvalidated, statePart,
         statePrivate, parsedAs,
         storedIn, damaged, damagedHint, technicalDetails, sameContent, sha256, md5, notComputed, toComputeIt,
-        history, none, forVariant,
+        history, none, forVariant, requestFrozen, requestShown, requestPictured,
         headers, linkCount, assetCount, notStored, linkedFrom, noLinkers, noLinkersSoFar, noMoreLinkers,
         noMoreLinkersSoFar, continueSearching
 
@@ -190,11 +195,13 @@ package enum Sentence: String, Sendable, CaseIterable {
         unchanged, screenshotReused, snapshotCaption, screenshotInSnapshot, differences, differencesAlt
 
     // Scripts
-    case scriptsLead, noScripts, noScriptsSoFar, moreScripts, tooLargeDigest, verdictVerified,
+    case scriptsLead, noScripts, noScriptsSoFar, moreScripts, scriptsAndDigests, tooLargeDigest,
+        verdictVerified,
         verdictUnverifiable, verdictSkew, verdictMismatch, weakProof, strongProof, signedBy
 
     // Search
-    case searchFor, searchLabel, searchLabelSite, searchAll, results, oneResult, manyResults, moreResults,
+    case searchFor, searchLabel, searchLabelSite, searchAll, searchEarlierHint, results, oneResult,
+        manyResults, moreResults,
         slashOn, slashOff,
         allResults, topResults, lastResults, resultsSoFar, someWordsOnly, completeResultsFirst,
         noResults, noMoreResults, noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
@@ -303,13 +310,15 @@ package struct Phrase: Sendable, Equatable {
     }
 
     /// The values for the placeholders. The duration of a finished prefetch gets the units of the language, a verdict of a
-    /// check its name, and the reason of a failure its words.
+    /// check its name, the date of a snapshot the order of the language, and the reason of a failure its words.
     package func values(in language: PortalLanguage) -> [String] {
         switch (sentence, parts.count) {
         case (.endedPages, 4): Array(parts[..<3]) + [language.duration(parts[3])]
         case (.checkItem, 2):
             [language.verdict(parts[0]), FailureText.translatingReason(after: ", ", in: parts[1], language)]
         case (.urlFailed, 2): [parts[0], FailureText.text(for: parts[1], in: language)]
+        case (.cleanupSnapshot, 4), (.cleanupLastSnapshot, 4):
+            [parts[0], parts[1], language.day(parts[2]), parts[3]]
         default: parts
         }
     }

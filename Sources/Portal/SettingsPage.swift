@@ -50,7 +50,7 @@ struct SettingsPage: PortalPage {
             "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.connectionsPerHost,
             "schedule": plan.updateInterval == SiteSettingsForm.never ? nil : plan.updateInterval,
             "include": plan.include,
-            "exclude": plan.exclude, "tags": plan.tags, "note": plan.note,
+            "exclude": plan.exclude, "tags": plan.tags, "note": plan.note, "title": plan.title,
         ]
     }
 }

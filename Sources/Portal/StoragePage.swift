@@ -27,6 +27,8 @@ struct StoragePage: PortalPage {
     let byteCount: Int64?
     /// The parts of that size. Nil if they are not known, as for a store whose content is in S3.
     private let parts: Parts?
+    /// Whether the last removal can be undone until the next cleanup.
+    private let canUndoRemoval: Bool
     /// The limit of a cleanup, as the user typed it.
     private let limit: String?
     let title = "Storage"
@@ -46,9 +48,10 @@ struct StoragePage: PortalPage {
         parts = try byteCount.flatMap { (byteCount) throws(StoreError) in
             Parts(
                 of: byteCount, sites: usages.reduce(0) { $0 + $1.byteCount },
-                content: try reader.bodyByteCount(),
+                content: try reader.bodyByteCount(), removed: try reader.removedByteCount(),
                 index: reader.folder.searchIndexByteCount)
         }
+        canUndoRemoval = try reader.canUndoRemoval()
     }
 
     /// The parts of the size of a store.
@@ -64,14 +67,17 @@ struct StoragePage: PortalPage {
         ///   - byteCount: The size of the store.
         ///   - sites: The sum of the sizes of all sites in their current state.
         ///   - content: The size of all stored content, each file counted once.
+        ///   - removed: The size of the content that the next cleanup removes, because nothing uses it any more.
         ///   - index: The size of the search index.
-        init?(of byteCount: Int64, sites: Int64, content: Int64, index: Int64) {
+        init?(of byteCount: Int64, sites: Int64, content: Int64, removed: Int64 = 0, index: Int64) {
             let rest = byteCount - content - index
             guard rest >= 0 else { return nil }
-            areFilesShared = sites > content
-            let earlier = content - min(sites, content)
+            let used = content - removed
+            areFilesShared = sites > used
+            let earlier = used - min(sites, used)
             list =
-                [(.storageSites, content - earlier)] + (earlier > 0 ? [(.storageEarlier, earlier)] : [])
+                [(.storageSites, used - earlier)] + (earlier > 0 ? [(.storageEarlier, earlier)] : [])
+                + (removed > 0 ? [(.storageRemoved, removed)] : [])
                 + [(.storageIndex, index), (.storageRest, rest)]
         }
     }
@@ -87,7 +93,7 @@ struct StoragePage: PortalPage {
             writeMap(to: &html, context)
             writeTable(to: &html, context)
         }
-        html.element("p") { $0.link(PortalLinks.scripts, say: .scripts) }
+        html.element("p") { $0.link(PortalLinks.scripts, say: .scriptsAndDigests) }
         html.element("h2", say: .cleanup)
         html.element("p", say: .cleanupLead)
         html.explainReadOnly(context)
@@ -103,6 +109,7 @@ struct StoragePage: PortalPage {
                 html.element("li", say: Phrase(part.sentence, Wording.bytes(part.byteCount)))
             }
         }
+        if canUndoRemoval { html.element("p", say: .storageUndo) }
         if parts.areFilesShared { html.element("p", say: .storageShared) }
     }
 
@@ -133,7 +140,7 @@ struct StoragePage: PortalPage {
         html.rectangle(box.inset(1), "plot")
         if hasName {
             html.element("text", ["x": Treemap.text(box.x + 8), "y": Treemap.text(box.y + 17)]) { html in
-                html.text(Wording.cut(usage.site.title, to: Int(box.width / 9)))
+                html.text(Wording.cut(usage.site.title, to: Int((box.width - 16) / 10)))
             }
         }
         var inside = box.inset(3)

@@ -253,7 +253,7 @@ package struct SiteReport: Sendable {
     /// The identifier of the site in the store.
     package let id: Int64
     package let site: StatusReport.Site
-    /// The title of the start page, else the host name.
+    /// The user's name for the site, else the title of the start page, else the host name.
     package let title: String
     /// The live snapshot, else the last one; nil if there is none yet.
     package let shown: StatusReport.Snapshot?
@@ -280,7 +280,8 @@ package struct SiteReport: Sendable {
         missing = .current(of: site, byStoredLinks: needs?.counts)
         hasOnlyStartPages = (try? JSONValue.parse(site.settings.utf8.span))?["depth"]?.int == 0
         let start = site.start.first ?? site.name
-        let title = try reader.response(for: start)?.body?.title
+        var title = (try? JSONValue.parse(site.settings.utf8.span))?["title"]?.string
+        if title == nil { title = try reader.response(for: start)?.body?.title }
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
     }
 

@@ -55,6 +55,9 @@ public struct SearchReport: Sendable, Equatable {
         /// The URL with the fragment of the part.
         public var address: String { anchor.isEmpty ? url : "\(url)#\(FragmentText.encoded(anchor))" }
 
+        /// The heading to show after the title; empty if the title contains it.
+        package var headingAfterTitle: String { title.utf8.contains(heading.utf8) ? "" : heading }
+
         /// Whether both are pages of one site with the same title, and the same text around the words.
         func showsSame(as other: Hit) -> Bool {
             site == other.site && title == other.title && snippet.parts == other.snippet.parts

@@ -137,6 +137,20 @@ extension StoreFolder {
         }
     }
 
+    var portalLanguageFile: String { path + "/portal.language" }
+
+    /// The code of the language that the user chose last in the portal; nil if there is none.
+    package var portalLanguage: String? {
+        (try? WholeFile.read(portalLanguageFile, atMost: 16)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Stores the code of the language that the user chose in the portal.
+    package func storePortalLanguage(_ code: String) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in
+            try WholeFile.replace(portalLanguageFile, with: code)
+        }
+    }
+
     var extensionFile: String { path + "/extensions.json" }
     private static let maxExtensionFileBytes = 64 * 1024
 

@@ -35,6 +35,21 @@ extension StoreWriter {
     }
 }
 
+extension StoreReader {
+    /// The size of bodies that no response has any more, which the next collection removes.
+    package func removedByteCount() throws(StoreError) -> Int64 {
+        try prepare(
+            """
+            SELECT coalesce(sum(size), 0) FROM body
+            WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL)
+            """
+        ).first { $0.integer(0) } ?? 0
+    }
+
+    /// Whether the last removal can be undone.
+    package func canUndoRemoval() throws(StoreError) -> Bool { try hasTable("removal") }
+}
+
 // MARK: - Recording
 
 extension StoreWriter {

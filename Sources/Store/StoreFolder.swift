@@ -121,7 +121,7 @@ package struct StoreFolder: Sendable, Equatable {
                 packs, bodies, incoming, partials, quarantine, locks, journal, reserve, loginFolder,
                 passwordFile,
                 secretKeyFile,
-                portalFile, portalLock, portalFiles, portalBar, extensionFile, rootFile,
+                portalFile, portalLock, portalFiles, portalBar, portalLanguageFile, extensionFile, rootFile,
             ] + databaseFiles
         for part in parts { Self.restrictPermissions(of: part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) {

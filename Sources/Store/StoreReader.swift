@@ -427,6 +427,9 @@ package final class StoreReader {
         return try !sampleReferrers(of: href).isEmpty
     }
 
+    /// Whether the database has a table with this name.
+    func hasTable(_ name: String) throws(StoreError) -> Bool { try connection.hasTable(name) }
+
     /// Whether the store has any response, in any snapshot.
     package func hasResponses() throws(StoreError) -> Bool {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0

@@ -201,16 +201,16 @@ struct PortalWorkTests {
     }
 
     @Test func `the setting of the bar is kept when the server is restarted`() throws {
-        for (isOn, words) in [(true, "Show bar"), (false, "Hide bar")] {
+        for (isOn, words) in [(true, "Turn page bar on"), (false, "Turn page bar off")] {
             let service = try larder.serve(port: 0)
             let visit = try Chromium().open(service.address + "-/bar")
             try press(words, visit)
-            try waitUntil(visit, says: isOn ? "The bar is shown" : "The bar is hidden")
+            try waitUntil(visit, says: isOn ? "The page bar is on" : "The page bar is off")
             service.stop()
             let next = try larder.serve(port: 0)
             defer { next.stop() }
             let again = try Chromium().open(next.address + "-/bar")
-            #expect(try again.text().contains("The bar is shown") == isOn)
+            #expect(try again.text().contains("The page bar is on") == isOn)
         }
     }
 
@@ -543,10 +543,10 @@ struct PortalWorkTests {
         try wait(says: "Import kept.har")
         try wait(says: "https://archived.test/: 1 responses", at: "-/jobs")
         try go("-/bar")
-        try send("Show bar")
-        try wait(says: "The bar is shown")
-        try send("Hide bar")
-        try wait(says: "The bar is hidden")
+        try send("Turn page bar on")
+        try wait(says: "The page bar is on")
+        try send("Turn page bar off")
+        try wait(says: "The page bar is off")
         try go("-/sites/1")
         try send("Remove site")
         try wait(says: "Starts in a few seconds")

@@ -1,5 +1,6 @@
 import Fetch
 import Store
+import System
 import TestOrigin
 import Testing
 import Web
@@ -7,7 +8,7 @@ import Web
 @testable import LarderKit
 @testable import Portal
 
-/// The results of jobs of the portal that store single URLs.
+/// The results of jobs of the portal that store single URLs, clean up, and export.
 @Suite struct PortalFetchTests {
     private let origin: TestOrigin
     private let scratch: TemporaryFolder
@@ -50,5 +51,40 @@ import Web
         let (end, outcome) = run(.prefetch(address: origin.url("/two"), form))
         #expect(end == .done)
         #expect(outcome.last == Phrase(.pageAlsoStored, origin.url("/")))
+    }
+
+    @Test func `an export says how many URLs are missing, with a list in the file`() async throws {
+        origin.on("/", .page("front <a href=/two>2</a> <a href=/down>down</a> <img src=/none.png>"))
+        origin.on("/down", .failure(503, fields: [("Retry-After", "3600")]))
+        #expect(run(.update(site: origin.url("/"))).end == .withProblems)
+        var options = ExportOptions()
+        options.format = .folder
+        let report = try await larder.export(origin.url("/"), to: scratch.file("out/"), options: options)
+        #expect(report.failed.map(\.url) == [origin.url("/down")])
+        #expect(report.missing.map(\.url) == [origin.url("/none.png")])
+        let list = String(
+            decoding: try WholeFile.read(scratch.file("out/~missing.txt"), atMost: 9999), as: UTF8.self)
+        #expect(list.hasPrefix("\(origin.url("/down"))  could not be fetched: the server answered 503"))
+        #expect(list.hasSuffix("\n\(origin.url("/none.png"))  needed by \(origin.url("/"))\n"), "\(list)")
+        let start = try WholeFile.read(scratch.file("out/START-HERE.html"), atMost: 9999)
+        #expect(String(decoding: start, as: UTF8.self).contains("href=\"~missing.txt\""))
+    }
+
+    @Test func `a cleanup counts removed files, and does not mention them if there are none`() throws {
+        let used = try StoreReader(larder.folder).bodyByteCount()
+        #expect(try StoreReader(larder.folder).removedByteCount() == 0)
+        let removal = run(.remove(site: origin.url("/")))
+        #expect(removal.end == .done && removal.outcome.last == Phrase(.removedSpace))
+        #expect(try StoreReader(larder.folder).removedByteCount() == used && used > 0)
+        #expect(try StoreReader(larder.folder).canUndoRemoval())
+        let (end, outcome) = run(.collect(limit: nil))
+        #expect(end == .done)
+        #expect(outcome.first?.sentence == .cleanedUp)
+        #expect(outcome.contains(Phrase(.cleanedFiles, "2")), "\(outcome)")
+        #expect(try StoreReader(larder.folder).removedByteCount() == 0)
+        #expect(try !StoreReader(larder.folder).canUndoRemoval())
+        let again = run(.collect(limit: nil)).outcome
+        #expect(again.first?.sentence == .cleanedUp)
+        #expect(!again.contains { $0.sentence == .cleanedFiles }, "\(again)")
     }
 }

@@ -53,7 +53,7 @@ import Web
         #expect(end == .withProblems)
         #expect(
             outcome.map { $0.text(in: .english) } == [
-                "1 of 2 links are broken.", "dead: \(origin.url("/gone")), the server answered 404",
+                "Broken links: 1 of 2.", "dead: \(origin.url("/gone")), the server answered 404",
             ])
         #expect(outcome.first?.text(in: .chinese) == "2 个链接中有 1 个已失效。")
         #expect(other.requests(to: "/").count == 1)

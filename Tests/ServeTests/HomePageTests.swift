@@ -51,6 +51,16 @@ import Web
         #expect(try shelf.get("/?find=zzz&format=json").json()["sites"]?.array?.count == 6)
     }
 
+    @Test func `a site has the name that the user gave it, in place of the title of its start page`() throws {
+        let shelf = try Self.shelf()
+        let writer = try StoreWriter(shelf.folder)
+        try writer.storeSettings(#"{"title":"My newspaper"}"#, ofSite: "https://b.test/")
+        #expect(try shelf.get("/").body.contains(">My newspaper<"))
+        #expect(try Self.sites("/", shelf) == Array("acdef"))
+        #expect(try shelf.get("/-/sites/2/settings?format=json").json()["title"]?.string == "My newspaper")
+        #expect(try shelf.get("/-/sites/2/settings").body.contains("value=\"My newspaper\""))
+    }
+
     @Test func `a card shows the tags and the note of the site`() throws {
         let page = try Self.shelf().get("/").body
         #expect(page.contains("Read on Mondays"))
@@ -121,9 +131,10 @@ import Web
     @Test func `tags are trimmed, counted once, and limited`() throws {
         let tags = (0..<20).map { " t \($0) " }.joined(separator: ",") + ",t 0"
         let form = try SiteSettingsForm(
-            PortalRequest(path: "/", fields: [("tags", tags), ("note", "n"), ("every", "daily")]))
+            PortalRequest(
+                path: "/", fields: [("tags", tags), ("note", "n"), ("title", "My site"), ("every", "daily")]))
         #expect(form.tags == (0..<10).map { "t \($0)" })
-        #expect(form.updateInterval == "daily")
+        #expect(form.updateInterval == "daily" && form.title == "My site")
         #expect(try SiteSettingsForm(PortalRequest(path: "/", fields: form.fields)) == form)
         #expect(try SiteSettingsForm(PortalRequest(path: "/", fields: [("tags", ", ,")])).tags == [])
     }

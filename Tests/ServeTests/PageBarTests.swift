@@ -179,6 +179,31 @@ import Web
         #expect(!(try frame("plain&snapshot=1").contains(", checked ")))
     }
 
+    @Test func `the bar has the language that the user chose in the portal, also after a restart`() throws {
+        let first = try Self.server(store, hasBar: true)
+        func frame(_ server: MirrorServer) throws -> String {
+            // The frame is on another site than the page, so that browsers send it no cookie.
+            try get(
+                "/-/bar/frame?url=https://example.test/", [("Accept-Language", "zh")], from: server,
+                host: "larder.localhost"
+            ).text
+        }
+        func choose(_ language: String, _ site: String) throws {
+            let fields = [("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]
+            _ = try get("/-/language?to=\(language)&back=/", fields, from: first, host: "localhost")
+        }
+        #expect(try frame(first).contains("lang=\"zh-Hans\""))
+        try choose("de", "same-origin")
+        try choose("en", "cross-site")
+        #expect(try frame(first).contains("lang=\"de\""))
+        let label = "data-label=\"\(Sentence.barName.text(in: .german))\""
+        #expect(try get("/", Self.window, from: first).text.contains(label))
+        first.stop()
+        let second = try Self.server(store, hasBar: true)
+        defer { second.stop() }
+        #expect(try frame(second).contains("lang=\"de\""))
+    }
+
     @Test(arguments: [("empty", false), ("script", false), ("image", false), ("iframe", true)])
     func `the bar is served to frames only, and other origins cannot read it`(use: String, isServed: Bool)
         throws
@@ -216,7 +241,7 @@ import Web
         let target = "/-/bar?url=https://example.test/&snapshot=1"
         #expect(answer["Location"] == target)
         let after = try get(target, from: server, host: "localhost").text
-        #expect(after.contains("Show bar") && after.contains("To turn it on again"))
+        #expect(after.contains("Turn page bar on") && after.contains("To turn it on again"))
         #expect(after.contains("href=\"http://past-1-example-test.localhost:\(server.port)/\""))
         #expect(try !get("/", Self.window, from: server).text.contains("larder-bar"))
         server.stop()

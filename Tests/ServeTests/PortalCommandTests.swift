@@ -258,7 +258,14 @@ import Web
         #expect(try page(link).contains("value=\"5M\""))
         #expect(try !page("/-/room").contains("/-/do/collect"))
         try run(.update(site: nil), 3)
-        #expect(try !page("/-/jobs").contains(button))
+        let outdated = try page("/-/jobs")
+        #expect(!outdated.contains(button) && !outdated.contains("Snapshot 1 of a"), "\(outdated)")
+        #expect(outdated.contains("This preview is out of date") && outdated.contains(link))
+        // A newer preview replaces the older one. Without a limit, there is none to change.
+        try run(.forecast(limit: nil), 4)
+        let newer = try page("/-/jobs")
+        #expect(newer.contains(button) && !newer.contains("out of date") && !newer.contains(link), "\(newer)")
+        #expect(newer.split(separator: "Preview cleanup").count == 2, "\(newer)")
     }
 
     @Test func `a page of a removed site links to where the removal can be undone, and offers no prefetch`() {
@@ -362,6 +369,22 @@ import Web
         page.language = .german
         #expect(
             text().contains("vor 5 Minuten") && text().contains("der Server antwortete nicht rechtzeitig"))
+    }
+
+    @Test func `a finished download links to its site, and names the interval of automatic updates`() throws {
+        let shelf = try PortalShelf([.init(href: PortalShelf.site, title: "Recipes")])
+        try StoreWriter(shelf.folder).storeSchedule(.daily, ofSite: PortalShelf.site)
+        let job = PortalJob(
+            number: 1, command: .prefetch(address: PortalShelf.site, SiteSettingsForm()),
+            principal: .localUser, end: .done, outcome: [], addedAt: 0)
+        let context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs", jsonAddress: "/-/jobs")
+        var html = HTMLWriter()
+        JobsPage([job], sites: try shelf.reader().sites(), now: 0).write(to: &html, context)
+        let text = String(decoding: html.bytes, as: UTF8.self)
+        #expect(text.contains("href=\"/-/sites/1\""), "\(text)")
+        #expect(text.contains("Automatic updates: Every day"), "\(text)")
     }
 
     @Test(arguments: [

@@ -53,18 +53,31 @@ import Web
     }
 
     @Test(arguments: [
-        (sites: 60, content: 100, [60, 40, 30, 70], false),
-        (100, 100, [100, 30, 70], false),
+        (sites: 60, content: 100, removed: 0, [60, 40, 30, 70], false),
+        (60, 100, 15, [60, 25, 15, 30, 70], false),
+        (100, 100, 0, [100, 30, 70], false),
         // Sites share files, so that their sizes add up to more than the content.
-        (150, 100, [100, 30, 70], true),
+        (150, 100, 0, [100, 30, 70], true),
+        (90, 100, 20, [80, 20, 30, 70], true),
     ])
     func `the parts of the disk space add up to the size of the store`(
-        sites: Int64, content: Int64, expected: [Int64], areFilesShared: Bool
+        sites: Int64, content: Int64, removed: Int64, expected: [Int64], areFilesShared: Bool
     ) throws {
         let parts = try #require(
-            StoragePage.Parts(of: 200, sites: sites, content: content, index: 30))
+            StoragePage.Parts(
+                of: 200, sites: sites, content: content, removed: removed, index: 30))
         #expect(parts.list.map(\.byteCount) == expected)
         #expect(parts.areFilesShared == areFilesShared)
+    }
+
+    @Test func `names with numbers are sorted by value`() {
+        let sorted = [
+            "", "a", "a-2", "a-02", "a-9b", "a-10", "a-10/x", "a-100000000000000000000000", "b", "b1",
+        ]
+        #expect(
+            sorted.reversed().sorted(by: NaturalOrder.precedes).map { $0 } == [
+                "", "a", "a-02", "a-2", "a-9b", "a-10", "a-10/x", "a-100000000000000000000000", "b", "b1",
+            ])
     }
 
     @Test func `a store whose content is elsewhere has no list of parts`() {

@@ -43,6 +43,13 @@ import Testing
         #expect(language.moment(1_795_801_080) == expected)
     }
 
+    @Test func `the date of a snapshot in a preview has the form of the language`() {
+        let line = Phrase(.cleanupSnapshot, "1", "a", "2026-11-08", "9 kB")
+        #expect(
+            line.text(in: .german).contains("8.11.2026") && line.text(in: .english).contains("2026-11-08"))
+        #expect(line.text(in: .chinese).contains("2026年11月8日"))
+    }
+
     @Test(arguments: [
         (Int64(5400), "90 minutes", "90 分钟", "90 Minuten"), (172_800, "2 days", "2 天", "2 Tage"),
         (21_600, "6 hours", "6 小时", "6 Stunden"), (86_400, "1 day", "1 天", "1 Tag"),

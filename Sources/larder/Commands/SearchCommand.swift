@@ -78,7 +78,7 @@ enum SearchCommand {
 
     /// A hit on three lines: title, URL, and an excerpt of the text.
     private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [StyledText] {
-        let heading = hit.heading.isEmpty || hit.heading == hit.title ? "" : " · \(hit.heading)"
+        let heading = hit.headingAfterTitle.isEmpty ? "" : " · \(hit.headingAfterTitle)"
         let title = hit.title.isEmpty ? hit.url : hit.title + heading
         func line(_ text: String) -> String { text.replacing("\n", with: " ") }
         var pieces = [
