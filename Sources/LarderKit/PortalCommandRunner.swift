@@ -436,9 +436,9 @@ struct PortalCommandRunner: Sendable {
             let broken = report.missingURLs.broken
             if broken > 0 {
                 outcome.append(Phrase(.endedBroken, Wording.number(broken)))
-                outcome += report.missing.lazy.filter(\.isBroken).prefix(Self.maxListedProblems).map {
-                    Phrase(.untranslated, $0.url)
-                }
+                // With a manifest, `problems` names them.
+                let urls = report.check == nil ? report.missing.filter(\.isBroken).map(\.url) : []
+                outcome += urls.prefix(Self.maxListedProblems).map { Phrase(.untranslated, $0) }
             }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
@@ -446,9 +446,9 @@ struct PortalCommandRunner: Sendable {
                 end = .stopped
             } else if !report.isPublished {
                 let reason =
-                    report.missing.first.map { "\($0.url): \($0.reason)" }
-                    ?? report.skipped.first.map { "\($0.url): \($0.reason)" }
-                if let reason { outcome.append(Phrase(.untranslated, reason)) }
+                    report.missing.first.map { Phrase(.urlFailed, $0.url, $0.reason) }
+                    ?? report.skipped.first.map { Phrase(.untranslated, "\($0.url): \($0.reason)") }
+                if let reason { outcome.append(reason) }
                 if report.lastGood != nil { outcome.append(Phrase(.endedNotPublished)) }
                 end = .failed
             }

@@ -51,7 +51,6 @@ struct MissPage {
         html.element("h1", say: .notStoredBadge)
         html.element("p", ["class": "url"], text: url)
         writeReason(to: &html, layout)
-        writeFetchNow(to: &html, layout)
         writeSearch(to: &html, layout)
         writeList(.linkedFrom, referrers, to: &html, layout)
         writeList(.similarStoredURLs, neighbours, to: &html, layout)
@@ -67,12 +66,12 @@ struct MissPage {
         return .html(504, page.text, fields: fields + [policy, varying], sharing: sharing)
     }
 
-    /// Writes why the response is missing, and the command that fetches it.
+    /// Writes why the response is missing, and the link and the command that fetch it.
     private func writeReason(to html: inout HTMLWriter, _ layout: OriginLayout) {
         if let removedSite, snapshot == nil, let portal = layout.portal {
             html.element("p") { $0.isolatedText($0.words(.removedSite, Wording.cut(removedSite))) }
             html.element("p") { $0.link(portal.dropLast() + PortalLinks.jobs, say: .undoInPortal) }
-            return
+            return writeFetchNow(to: &html, layout)
         }
         if snapshot != nil {
             html.element("p") { html in
@@ -95,14 +94,20 @@ struct MissPage {
         } else if isNoted, site != nil {
             html.element("p", say: .missNoted)
         }
-        html.element("p", say: .toFetchRun)
+        // Readers can click the link. The command is for those without it, and for administrators.
+        writeFetchNow(to: &html, layout)
+        html.element("p", say: hasFetchLink(layout) ? .orInTerminal : .toFetchRun)
         html.element(
             "pre", text: DetailsPage.command(for: url, site: failure?.site ?? (isNoted ? site : nil)))
     }
 
+    private func hasFetchLink(_ layout: OriginLayout) -> Bool {
+        hasOrders && snapshot == nil && layout.portal != nil
+    }
+
     /// Writes a link to the details of the URL, since only pages of the portal can send commands.
     private func writeFetchNow(to html: inout HTMLWriter, _ layout: OriginLayout) {
-        guard hasOrders, snapshot == nil, let portal = layout.portal else { return }
+        guard hasFetchLink(layout), let portal = layout.portal else { return }
         let address = portal.dropLast() + PortalLinks().details(url)
         html.element("p") { $0.link(String(address), say: .fetchInPortal) }
     }

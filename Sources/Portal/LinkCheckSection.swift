@@ -79,7 +79,9 @@ struct LinkCheckSection {
         } else {
             html.element("span", ["class": "name url"]) { $0.isolatedText(finding.target) }
         }
-        html.element("span", ["class": "soft"]) { $0.isolatedText(finding.detail) }
+        html.element("span", ["class": "soft"]) { html in
+            html.isolatedText(FailureText.text(for: finding.detail, in: html.language))
+        }
         guard let page = finding.page else { return }
         html.element("span", ["class": "soft"]) { html in
             html.say(.linkPlace)

@@ -371,6 +371,19 @@ import Web
             text().contains("vor 5 Minuten") && text().contains("der Server antwortete nicht rechtzeitig"))
     }
 
+    @Test func `the page for a URL that is not stored has the link that fetches it before the command`()
+        throws
+    {
+        var page = MissPage(url: "https://example.test/a", isNoted: false)
+        page.hasOrders = true
+        let fields = HTTPFields([.init(name: "Sec-Fetch-Dest", value: "document")])
+        let answer = page.answer(to: fields, layout: OriginLayout(port: 8080))
+        let text = String(decoding: answer.bytes, as: UTF8.self)
+        let link = try #require(text.firstRange(of: "Fetch it now in the portal"))
+        let command = try #require(text.firstRange(of: "<pre>"))
+        #expect(link.lowerBound < command.lowerBound && text.contains("Or in a terminal:"), "\(text)")
+    }
+
     @Test func `a finished download links to its site, and names the interval of automatic updates`() throws {
         let shelf = try PortalShelf([.init(href: PortalShelf.site, title: "Recipes")])
         try StoreWriter(shelf.folder).storeSchedule(.daily, ofSite: PortalShelf.site)
