@@ -489,7 +489,7 @@ struct PortalCommandRunner: Sendable {
         return (.withProblems, [first] + items)
     }
 
-    /// What a cleanup removed, and what it freed.
+    /// The result of a cleanup in words: sizes, and the numbers of removed snapshots and files.
     ///
     /// - Parameter hasFigures: whether to include sizes and the number of files, which count private responses, too.
     static func outcome(of report: CollectionReport, hasFigures: Bool) -> [Phrase] {
