@@ -72,7 +72,7 @@ struct StoragePage: PortalPage {
         init?(of byteCount: Int64, sites: Int64, content: Int64, removed: Int64 = 0, index: Int64) {
             let rest = byteCount - content - index
             guard rest >= 0 else { return nil }
-            let used = content - removed
+            let used = max(0, content - removed)
             areFilesShared = sites > used
             let earlier = used - min(sites, used)
             list =
