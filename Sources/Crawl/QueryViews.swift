@@ -155,6 +155,8 @@ struct QueryViews: Sendable {
     /// The paths with waiting pages.
     private var queue: [Int] = []
     private var pieceCount = 0
+    /// Digests of the bodies of fetched pages without a query.
+    private var bodies: [UInt32: UInt64] = [:]
     /// The values of parameters that are paths, such as `f=src/a.py`, with the name and the path of the URL.
     private var pathValues: Set<UInt64> = []
     /// The entries that were the first with such a value.
@@ -182,6 +184,7 @@ struct QueryViews: Sendable {
     private static let groupLimit = 1000
     private static let pieceLimit = 2_000_000
     private static let viewLimit = 5000
+    private static let bodyLimit = 500_000
 
     init(known: [String: [String]] = [:]) {
         knownViews = Set(known.keys)
@@ -193,6 +196,16 @@ struct QueryViews: Sendable {
 
     /// Whether the page is a sample of a group that may be a view.
     func isSample(_ number: UInt32) -> Bool { samples.contains(number) }
+
+    /// Whether a page with a query has content of its own, as fetched pages of its group show, or those with the same names
+    /// of parameters on other paths.
+    func hasContent(_ url: WebURL) -> Bool {
+        guard let query = url.query, let index = indices[Self.name(ofPath: url)] else { return true }
+        let key = Self.key(Self.names(query))
+        guard let group = paths[index].groups[key] else { return true }
+        return group.contentCount > 0 || group.standing == .content
+            || evidence[paths[index].origin + "?" + key]?.isOfContent ?? false
+    }
 
     /// Whether a page is known that has the same path and a query.
     func hasQueries(of url: WebURL) -> Bool { indices[Self.name(ofPath: url)] != nil }
@@ -228,12 +241,24 @@ struct QueryViews: Sendable {
         return .wait
     }
 
+    /// Adds the body of a fetched page without a query. Links to it with a query may be found after it, when its texts are
+    /// no longer known.
+    mutating func addBody(_ digest: UInt64, of number: UInt32) {
+        if bodies.count < Self.bodyLimit { bodies[number] = digest }
+    }
+
+    /// Whether a body is the same as that of a fetched page without a query.
+    func isCopy(_ digest: UInt64, of number: UInt32) -> Bool { bodies[number] == digest }
+
     /// Adds a fetched page.
     ///
     /// - Parameters:
     ///   - pieces: the hashes of its texts; nil if they are not known.
     ///   - leadsOn: whether it was the first to link to content or to need an asset.
-    mutating func didFetch(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
+    ///   - isCopy: whether its body is the same as that of the page without the query.
+    mutating func didFetch(
+        _ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool, isCopy: Bool = false
+    ) {
         guard let index = index(of: url, number, isNew: false) else { return }
         let kind = Self.kind(of: url)
         let isFirst = paths[index].pieces[kind]?.isEmpty ?? true
@@ -250,10 +275,10 @@ struct QueryViews: Sendable {
         // Pages of one kind are more alike than others.
         let minWords = kind.isEmpty ? Self.wordsOfContent : Self.wordsOfContent / 2
         let isNew = newWords.count >= minWords || newNumbers.count >= Self.numbersOfContent
-        if leadsOn || !isFirst && isNew && !repeatsOther {
+        if !isCopy, leadsOn || !isFirst && isNew && !repeatsOther {
             paths[index].groups[key]?.contentCount += 1
             evidence[ofOrigin, default: Evidence()].contentCount += 1
-        } else if pieces != nil, !isFirst || repeatsOther, pieceCount < Self.pieceLimit {
+        } else if isCopy || pieces != nil, isCopy || !isFirst || repeatsOther, pieceCount < Self.pieceLimit {
             paths[index].groups[key]?.repeatCount += 1
             repeatCounts[paths[index].origin, default: 0] += 1
             evidence[ofOrigin, default: Evidence()].repeatCount += 1

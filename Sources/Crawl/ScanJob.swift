@@ -92,6 +92,8 @@ struct ScanResult: Sendable {
     var format: BodyFormat?
     /// The fingerprint of the page's text.
     var print: ContentPrint?
+    /// A digest of the page's body, by which copies of a page are recognised; nil if views are not recognised.
+    var bodyDigest: UInt64?
     /// The pieces of the page's text; nil if they were not computed.
     var pieces: TextPieces?
     /// Values by which a script may request the next part of a list, if this asset may be a part of one.

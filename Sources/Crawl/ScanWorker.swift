@@ -335,6 +335,7 @@ final class ScanWorker {
                 job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span)
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
+            if job.wantsPieces { result.bodyDigest = body.fingerprint }
             if job.wantsPieces, format.affectsScripts,
                 job.hasKnownQueries || hasQueries(job.url, result)
             {

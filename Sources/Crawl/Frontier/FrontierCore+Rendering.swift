@@ -101,7 +101,13 @@ extension FrontierCore {
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
             if state(page) != .skipped(.action) { links.pages.append(linkTarget(page)) }
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
-            if isEarly { renderScheduler.noteFound(page, byEarly: number) } else { found.pages += 1 }
+            if isEarly {
+                renderScheduler.noteFound(page, byEarly: number)
+            } else if mayBeOwnView(page, of: number) {
+                renderScheduler.noteUndecided(page, by: number)
+            } else {
+                found.pages += 1
+            }
         }
         if rendered.saysNotFound { markSoftNotFound(number) }
         if let print = rendered.print {
@@ -123,6 +129,12 @@ extension FrontierCore {
         }
         let continuations = series.note(known) ? continueAllLists() : []
         return own + trials + useTemplates(for: number) + continuations
+    }
+
+    /// Whether an entry waits because it may only show this page in another way, such as the link to share it.
+    private func mayBeOwnView(_ entry: UInt32, of page: UInt32) -> Bool {
+        records[Int(entry)].flags.contains(.isParked) && urls.numberWithoutQuery(of: entry) == page
+            && !views.hasContent(url(entry))
     }
 
     /// Discovers the requests that continue the lists that are known so far.

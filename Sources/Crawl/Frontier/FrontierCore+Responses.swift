@@ -104,8 +104,12 @@ extension FrontierCore {
     /// rendered. If none are, queues the variants that waited. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
         let actions = loaders.settle().compactMap { addModuleLinks($0).map(Action.storeLinks) }
-        renderScheduler.settle { [records] number in
+        renderScheduler.settle { [records, views, urls] number in
             let record = records[Int(number)]
+            let isParked = record.state == .waiting && record.flags.contains(.isParked)
+            if isParked || views.isSample(number), urls.url(number).map({ !views.hasContent($0) }) ?? true {
+                return nil
+            }
             return switch record.role {
             case .page: .init(pages: record.state == .skipped ? 0 : 1)
             case .asset: .init(assets: record.state == .done || record.state == .redirected ? 1 : 0)
@@ -145,9 +149,10 @@ extension FrontierCore {
     /// Reports to `QueryViews` whether a page with a query, or a page with links to itself with queries, has text,
     /// links or assets of its own.
     private mutating func noteView(_ number: UInt32, _ result: ScanResult, newFrom first: UInt32) {
-        guard records[Int(number)].role == .page, result.pieces != nil || urls.hasQuery(number) else {
-            return
-        }
+        guard records[Int(number)].role == .page else { return }
+        let hasQuery = urls.hasQuery(number)
+        if !hasQuery, let digest = result.bodyDigest { views.addBody(digest, of: number) }
+        guard result.pieces != nil || hasQuery else { return }
         let new = first..<UInt32(records.count)
         let folder = urls.url(number)
         let leadsOn = new.contains { [records, views, urls] new in
@@ -157,7 +162,11 @@ extension FrontierCore {
             if let folder, views.isBelow(url, new, folder: folder) { return true }
             return views.isContent(url, isWaiting: record.flags.contains(.isParked), since: first)
         }
-        views.didFetch(number, url(number), pieces: result.pieces, leadsOn: leadsOn)
+        let isCopy = result.bodyDigest.flatMap { digest in
+            urls.numberWithoutQuery(of: number).map { views.isCopy(digest, of: $0) }
+        }
+        views.didFetch(
+            number, url(number), pieces: result.pieces, leadsOn: leadsOn, isCopy: isCopy ?? false)
     }
 
     /// Handles a successful response.

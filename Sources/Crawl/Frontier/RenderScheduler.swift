@@ -78,6 +78,9 @@ package struct RenderScheduler: Sendable {
     private var forced: [UInt32] = []
     private var wereForced: Set<UInt32> = []
     private var early = Early()
+    /// Entries that may only show the page in another way that was the first to link to them, with that page. They count
+    /// when they turn out to be content.
+    private var undecided: [UInt32: UInt32] = [:]
     private(set) var runningCount = 0
     /// Whether some page will most likely be rendered: a page or one of its scripts gives a reason, and no earlier
     /// snapshot knew it.
@@ -403,19 +406,31 @@ package struct RenderScheduler: Sendable {
     /// Notes that an early page was the first to find the entry.
     mutating func noteFound(_ number: UInt32, byEarly page: UInt32) { early.found[number] = page }
 
+    /// Notes an entry that may only show the page in another way that was the first to link to it.
+    mutating func noteUndecided(_ number: UInt32, by page: UInt32) { undecided[number] = page }
+
     /// Notes that a scan has found the entry.
     mutating func noteScanned(_ number: UInt32) {
         if !early.found.isEmpty { early.found[number] = nil }
+        if !undecided.isEmpty { undecided[number] = nil }
     }
 
-    /// Counts the URLs that only early pages have found, and schedules those pages that must be rendered again.
+    /// Counts the URLs that only early pages have found and those that were undecided, and schedules the early pages that
+    /// must be rendered again.
     ///
-    /// - Parameter value: the count for one entry.
-    private mutating func settleEarly(_ value: (UInt32) -> RenderYield) {
+    /// - Parameter value: the count for one entry; nil if it is undecided.
+    private mutating func settleEarly(_ value: (UInt32) -> RenderYield?) {
         var foundByPage: [UInt32: RenderYield] = [:]
-        for (number, page) in early.found where !value(number).isNothing {
-            foundByPage[page, default: RenderYield()].assets += value(number).assets
-            foundByPage[page, default: RenderYield()].pages += value(number).pages
+        let found = early.found.merging(undecided) { first, _ in first }
+        undecided = [:]
+        for (number, page) in found {
+            if let yield = value(number) {
+                guard !yield.isNothing else { continue }
+                foundByPage[page, default: RenderYield()].assets += yield.assets
+                foundByPage[page, default: RenderYield()].pages += yield.pages
+            } else {
+                undecided[number] = page
+            }
         }
         for (page, found) in foundByPage {
             guard let membership = memberships[page] else { continue }
@@ -445,8 +460,8 @@ package struct RenderScheduler: Sendable {
     /// Decides which patterns have a reason to be rendered. To be called when all requests and scans have
     /// ended: the requests of a rendered page are then answered at once.
     ///
-    /// - Parameter value: the count for an entry that an early page found.
-    mutating func settle(_ value: (UInt32) -> RenderYield = { _ in RenderYield() }) {
+    /// - Parameter value: the count for an entry that an early page found, or that was undecided; nil if it still is.
+    mutating func settle(_ value: (UInt32) -> RenderYield? = { _ in RenderYield() }) {
         (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
         if assetReasons.mustSpread { assetReasons.spread(to: &patterns) }

@@ -68,6 +68,41 @@ import Web
         #expect(bench.count("/?a") == 1 && bench.count("/?b") == 1)
     }
 
+    private static func words(_ number: Int) -> String {
+        (0..<20).map { "word\(number * 100 + $0)" }.joined(separator: " ")
+    }
+
+    @Test func `links by which pages are shared do not count as found, and only a few are fetched`() throws {
+        let numbers = 1...40
+        bench.origin.on("/", .page(numbers.map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        for number in numbers {
+            let page = "<script src=/app.js></script>\(Self.words(number))"
+            bench.origin.on("/a/\(number)", .page(page))
+            bench.origin.on("/a/\(number)?q=", .page(page))
+            browser.setLinks("/a/\(number)", to: ["/a/\(number)?q="])
+        }
+        let report = try crawl()
+        #expect((1...16).contains(report.rendering.rendered))
+        let shared = bench.origin.requests.map(\.target).filter { $0.hasSuffix("?q=") }
+        #expect((1...16).contains(shared.count), "\(shared)")
+        #expect(report.isPublished)
+    }
+
+    @Test func `more pages are rendered if the links to them with a query turn out to be content`() throws {
+        let numbers = 1...40
+        bench.origin.on("/", .page(numbers.map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        for number in numbers {
+            let page = "<script src=/app.js></script>\(Self.words(number))"
+            bench.origin.on("/a/\(number)", .page(page))
+            let second = "<a href=/b/\(number)>b</a> \(Self.words(number + 50))"
+            bench.origin.on("/a/\(number)?part=two", .page(second))
+            bench.origin.on("/b/\(number)", .page("b \(Self.words(number + 100))"))
+            browser.setLinks("/a/\(number)", to: ["/a/\(number)?part=two"])
+        }
+        _ = try crawl()
+        #expect(numbers.allSatisfy { bench.count("/a/\($0)?part=two") == 1 })
+    }
+
     @Test("A page that waits for rendering is fetched when a rendered page requests it")
     func neededVariant() throws {
         bench.origin.on("/", .page("<script src=/app.js></script><div id=app></div><a href=/?a>1</a>"))
