@@ -84,17 +84,6 @@ import Web
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `the size of a snapshot counts a shared body once`() throws {
-        try store.snapshot([
-            store.response("/a", "same"), store.response("/b", "same"), store.response("/c", "other text"),
-            store.response("/gone", "not here", status: 404),
-        ])
-        let reader = try store.reader()
-        #expect(try reader.tally(ofSnapshot: 1, limit: 10).byteCount == 22)
-        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.count).reduce(0, +) == 3)
-        #expect(try reader.types(ofSnapshot: 1, limit: 10).map(\.byteCount).reduce(0, +) == 22)
-    }
-
     @Test func `a snapshot of a part of the site takes over what its readers see after a rollback`() throws {
         for text in ["old", "new"] {
             try store.snapshot([store.response("/a", text), store.response("/b", "b")])
