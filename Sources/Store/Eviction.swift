@@ -252,6 +252,10 @@ extension StoreWriter {
     private func urlsToEvict(
         _ kind: Evictable, share: Double, _ options: CollectionOptions
     ) throws(StoreError) -> [Int64] {
+        if kind == .overlays {
+            let find = try prepare("SELECT 1 FROM site WHERE overlay IS NOT NULL LIMIT 1")
+            guard try find.first(read: { $0.integer(0) }) != nil else { return [] }
+        }
         let plan = try evictionPlan(kind, keeping: options.requiredBundles)
         // The plan knows the sizes of bodies, but not of their rows. Removing a little more avoids a second
         // round, which takes as long as the first.

@@ -32,11 +32,15 @@ struct EvictionPlan {
     private var uses: [UInt32] = []
     /// The bodies, sorted by their ids.
     private var bodies: [(number: Int64, byteCount: Int)] = []
+    /// For each body, the number of holdings when it was last used: the index of the last holding that has it. A holding can
+    /// have a million bodies, so that searching for one in `uses` would take minutes.
+    private var lastHoldings: [UInt32] = []
 
     /// - Precondition: The ids are ascending, and no holding was added yet.
     mutating func add(body number: Int64, byteCount: Int) {
         precondition(number > bodies.last?.number ?? .min && holdings.isEmpty)
         bodies.append((number, byteCount))
+        lastHoldings.append(.max)
     }
 
     /// Records that the holding that is added next has this body.
@@ -49,9 +53,11 @@ struct EvictionPlan {
                 bodies[middle].number <= number
                 ? middle..<range.upperBound : range.lowerBound..<middle
         }
-        guard let index = range.first, bodies[index].number == number,
-            !uses[Int(holdings.last?.usesEnd ?? 0)...].contains(UInt32(index))
-        else { return }
+        let holding = UInt32(holdings.count)
+        guard let index = range.first, bodies[index].number == number, lastHoldings[index] != holding else {
+            return
+        }
+        lastHoldings[index] = holding
         uses.append(UInt32(index))
     }
 
