@@ -42,6 +42,11 @@ package enum OfflineCheck {
                 try found.compare(with: manifest.source, manifest.targets, reader)
             }
             found.missingURLs = .current(of: site, byStoredLinks: found.walkedCounts)
+            if site.published == nil, site.servedSnapshot != nil {
+                found.notes.append(
+                    "no prefetch of this site has ended: what the interrupted one had not found is not checked"
+                )
+            }
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
                 found.notes.append(

@@ -111,7 +111,7 @@ struct OfflinePageCheck {
             let reader = try StoreReader(larder.folder, hidesPrivate: hidesPrivate)
             let known = try reader.sites().first { $0.name == site }
             exclusionRules = ExclusionRules(known)
-            let snapshot = known?.published ?? 0
+            let snapshot = known?.servedSnapshot ?? 0
             try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)

@@ -59,6 +59,12 @@ extension Site {
 }
 
 extension Site {
+    /// The id of the snapshot from which the site is served: the live one, or else the one of the first run, if that was
+    /// interrupted. Nil if nothing is served.
+    package var servedSnapshot: Int64? {
+        published ?? snapshots.last { $0.finished == nil && $0.base == nil }?.id
+    }
+
     /// The error for a request to remove the live snapshot.
     ///
     /// - Parameter live: The id of the live snapshot.

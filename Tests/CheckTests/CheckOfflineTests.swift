@@ -35,6 +35,31 @@ import Web
         }
     }
 
+    @Test func `pages of an interrupted prefetch are not proved, and the check says that it did not end`()
+        async throws
+    {
+        let (requested, didRequest) = AsyncStream.makeStream(of: Void.self)
+        origin.on("/", .page("<script src=/a.js></script>"))
+        origin.on("/a.js", .file("fetch('/data.json')", type: "text/javascript"))
+        // The script and its page have been stored when this is requested.
+        origin.on("/data.json") { _ in
+            didRequest.yield()
+            return .page("1").delayed(.seconds(60))
+        }
+        let task = Task { try await larder.prefetch([origin.url("/")]) }
+        for await _ in requested { break }
+        task.cancel()
+        #expect(try await task.value.isInterrupted)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.rehearsal?.kinds.map(\.example) == [origin.url("/")])
+        #expect(report.rehearsal?.level == .read)
+        #expect(report.notes.contains { $0.hasPrefix("no prefetch of this site has ended") })
+        origin.on("/data.json", .page("1"))
+        _ = try await larder.prefetch([origin.url("/")])
+        let later = try await larder.checkOffline(origin.url("/"))
+        #expect(!later.notes.contains { $0.hasPrefix("no prefetch of this site has ended") })
+    }
+
     @Test func `a complete site is clean, and its own broken links are reported separately`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
