@@ -168,6 +168,8 @@ extension PortalLanguage {
             number.allSatisfy({
                 (0x30...0x39).contains($0) || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".")
             }),
+            // More than one point is a date.
+            number.filter({ $0 == UInt8(ascii: ".") }).count < 2,
             words.count == 1 || words.count == 2 && units.contains(String(Substring(words[1])))
         else { return text }
         let swapped = text.utf8.map { byte in

@@ -58,7 +58,6 @@ import Web
         #expect(try shelf.get("/").body.contains(">My newspaper<"))
         #expect(try Self.sites("/", shelf) == Array("acdef"))
         #expect(try shelf.get("/-/sites/2/settings?format=json").json()["title"]?.string == "My newspaper")
-        #expect(try shelf.get("/-/sites/2/settings").body.contains("value=\"My newspaper\""))
     }
 
     @Test func `a card shows the tags and the note of the site`() throws {

@@ -190,7 +190,7 @@ import Web
         }
         func choose(_ language: String, _ site: String) throws {
             let fields = [("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]
-            _ = try get("/-/language?to=\(language)&back=/", fields, from: first, host: "localhost")
+            _ = try get("/-/language?to=\(language)&back=/", fields, from: first, host: "larder.localhost")
         }
         #expect(try frame(first).contains("lang=\"zh-Hans\""))
         try choose("de", "same-origin")
