@@ -213,6 +213,7 @@ struct PageSteps: Sendable {
             outcome.document = value?["document"]?.string
             outcome.frozen = value?["frozen"]?.string
             hasLooked = true
+            countedRequests = requestCount
             return visit.wantsPicture ? .picture : visit.wantsPDF ? .pdf : .onward(isAtOnce: true)
         case .lookAgain:
             let linkCount = linkedViews.count

@@ -789,7 +789,7 @@ private struct Play {
         try play.value(Self.views(views))
         var shown: [String] = []
         while let command = play.commands.first(where: { $0.command.method == "Runtime.evaluate" })?.command,
-            let name = views.first(where: { command.parameters.contains("#/\($0)\"") })
+            let name = views.first(where: { command.parameters.contains("#/\($0)\\\"") })
         {
             shown.append(name)
             try play.reply("Runtime.evaluate", #"{"result":{}}"#)
