@@ -102,9 +102,11 @@ import Web
     @Test func `the channels about which a device has reported are first`() throws {
         let database = try ChannelDatabase(shelf.folder)
         let now = HTTPDate(secondsSinceEpoch: PortalShelf.now)
-        for app in ["a", "b", "c"] {
+        for (index, app) in ["a", "b", "c"].enumerated() {
             var channel = Channel("production")
-            let update = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now)
+            // Updates to the built-in code have equal IDs if they have the same time.
+            let time = now.adding(seconds: Int64(index))
+            let update = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: time)
             let (text, key) = (channel.storedText, ChannelDatabase.Key(app: app, channel: channel.name))
             try database.change(key) { _ in .init(text) }
             guard app == "b" else { continue }

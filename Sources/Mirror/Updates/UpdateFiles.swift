@@ -76,7 +76,13 @@ struct UpdateFiles {
         case .missing: break
         }
         let whole = answer.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)
-        let body = whole.flatMap { encoder.encode($0, maxBytes: $0.count / 8 * 7) }
+        let body = whole.flatMap { whole -> [UInt8]? in
+            guard let body = encoder.encode(whole, maxBytes: whole.count / 8 * 7) else { return nil }
+            // Larder's own clients, for example, refuse a body that becomes 200 times as large.
+            let isExceeded = ExpansionLimit().isExceeded(
+                byteCount: whole.count, encodedByteCount: body.count)
+            return isExceeded ? nil : body
+        }
         context.deltas.finish(key, delta: body, source: nil, generation: 0)
         return body
     }
