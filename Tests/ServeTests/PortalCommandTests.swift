@@ -356,7 +356,7 @@ import Web
         }
         #expect(
             text().contains("The miss is recorded")
-                && text().contains("larder update 'https://example.test/other'"))
+                && text().contains("larder update &#39;https://example.test/other&#39;"))
         page.failure = LastFailure(
             site: "https://example.test/", reason: "timed out (no response for 30 s)", at: 100)
         page.now = 400
@@ -365,7 +365,7 @@ import Web
             text().contains(
                 "The last update, 5 minutes ago, could not fetch this URL: the server did not answer in time (no response for 30 s).</bdi> The next update tries again."
             ), "\(text())")
-        #expect(text().contains("larder update 'https://example.test/'"))
+        #expect(text().contains("larder update &#39;https://example.test/&#39;"))
         page.language = .german
         #expect(
             text().contains("vor 5 Minuten") && text().contains("der Server antwortete nicht rechtzeitig"))

@@ -183,7 +183,8 @@ import Web
             #expect(page.contains(words), "\(words)")
         }
         let lines = try shelf.get(target + "&format=json").json()["lines"]?.array
-        #expect(lines?.compactMap { $0["added"]?.string } == ["new <words>"])
+        let added = lines?.filter { $0["kind"]?.string == "added" }
+        #expect(added?.compactMap { $0["text"]?.string } == ["new <words>"])
         for other in ["?url=\(Self.start)none", "", "?url=\(Self.start)&from=9&to=8x"] {
             let status = try shelf.get("/-/sites/1/compare\(other)").status
             #expect(status == (other.hasSuffix("8x") ? 200 : 404), "\(other)")
