@@ -117,7 +117,7 @@ import Testing
         )
         #expect(try store.reader().covers(of: [[Pin(.site, "one")]]).map(\.urlCount) == [2])
         #expect(try store.reader().covers(of: [[], []]) == [PinCover(), PinCover()])
-        #expect(try store.reader().storedURLCount() == 3)
+        #expect(try store.reader().storedURLCount() == 2)
     }
 
     @Test func `a page that is not stored can be pinned`() throws {
