@@ -13,7 +13,7 @@ import Testing
         "--no-intercept", "--known", "--evidence", "--release", "--sign", "--keys", "--prefix", "--add",
         "--remove", "--threshold", "--signed", "--root-key", "--metadata-url", "--metadata-dir", "--trust",
         "--key", "--patch", "--paths", "--from-release", "--media-command", "--media-for", "--runtime",
-        "--ramp", "--allow", "--updates-sign",
+        "--ramp", "--allow", "--updates-sign", "--device",
     ]
 
     @Test(arguments: CommandEntry.all.map(\.name))
