@@ -251,7 +251,7 @@ extension URLReport.Response: JSONObject {
             "confirmed": confirmed, "shown": isServed, "status": status,
             "role": isAsset ? "asset" : "page", "type": type, "request": request, "variant": variant,
             "requested": Wording.date(requested), "fetched": Wording.date(fetched),
-            "checked": IfAny(checked.map(Wording.date)), "referrer": referrer,
+            "checked": checked.map(Wording.date), "referrer": referrer,
             "invalidated": isInvalidated,
             "part": isPart, "private": isPrivate, "provenance": provenance.rawValue, "archives": archives,
             "headers": headers, "body": body,
