@@ -140,7 +140,9 @@ import Web
         #expect(try larder("update", host).status == 0)
         for name in [host, site] {
             let refused = try larder("remove", name)
-            #expect(refused.status == 2 && refused.errors.contains("the name is: \(docs)"), "\(refused)")
+            #expect(
+                refused.status == 2 && refused.errors.contains("to remove it: larder remove \(docs)"),
+                "\(refused)")
         }
         #expect(try larder("remove", docs).status == 0)
     }
