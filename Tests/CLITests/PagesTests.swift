@@ -214,7 +214,10 @@ import Testing
             ["prefetch", "a.test", "--cacert", "a.pem"],
             "larder prefetch has no option --cacert; did you mean --ca?"
         ),
-        (["--store", "s", "status"], "\"--store\" is an option, and options follow the command;"),
+        (
+            ["--store", "s", "status"],
+            "\"--store\" is an option, and options follow the command; list all commands with: larder help"
+        ),
         (["xyzzy"], "unknown command \"xyzzy\"; list all commands with: larder help"),
         (
             ["prefetch", "a.test", "--level", "3"],
