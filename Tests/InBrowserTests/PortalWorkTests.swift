@@ -319,7 +319,7 @@ struct PortalWorkTests {
         try visit.navigate(to: service.address + "-/sites/1")
         try press("Check", visit)
         try waitUntil(visit, says: "No problems found")
-        try visit.navigate(to: service.address + "-/room")
+        try visit.navigate(to: service.address + "-/room?limit=1M")
         try press("Preview", visit)
         try waitUntil(visit, says: "after cleanup")
         let link = "new URL(document.querySelector('.list a.button').href).pathname"

@@ -41,7 +41,10 @@ import Testing
             "127.0.0.1:8801",
             "needs the whole name of the site; to remove it: larder remove http://127.0.0.1:8801/shop/"
         ),
-        ("https://wiki.test/", "the name is: https://wiki.test/a/, or https://wiki.test/b/"),
+        (
+            "https://wiki.test/",
+            "to remove it: larder remove https://wiki.test/a/, or larder remove https://wiki.test/b/"
+        ),
         ("elsewhere.test", "it is not stored; the stored sites are: "),
     ])
     func `the error of a removal says which name is needed`(text: String, message: String) {

@@ -44,9 +44,11 @@ import Web
     }
 
     @Test func `single pages behind a challenge do not end the run`() throws {
-        let links = (1...9).map { "<a href=/\($0)>\($0)</a>" }.joined()
+        let links = (1...7).map { "<a href=/\($0)>\($0)</a>" }.joined()
         origin.on("/", .page(links))
         for number in 1...9 { origin.on("/\(number)", .page("page \(number)")) }
+        // The second challenge comes after a page that is known to be none: one whose links have been read.
+        origin.on("/7", .page("<a href=/8>8</a><a href=/9>9</a>"))
         for target in ["/2", "/8"] { origin.on(target, Self.challenge) }
         let report = try bench.crawl { $0.sitePlan.connectionsPerHost = 1 }
         #expect(report.pages == 8)
