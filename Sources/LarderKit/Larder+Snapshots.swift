@@ -114,7 +114,7 @@ extension Larder {
             let owners = Set(try reader.versions(of: href).map(\.site))
             var failure = StoreError(
                 .request, doing: "compare", path: href, detail: "it is not stored",
-                advice: "list what is stored with: larder list")
+                advice: "list the stored URLs with: larder list")
             for site in try reader.sites() where owners.contains(site.name) {
                 do throws(StoreError) {
                     let (from, to) = try site.snapshotsToCompare(from: first, to: second)

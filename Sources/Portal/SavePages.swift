@@ -44,7 +44,7 @@ struct StoredPageNotice: PortalPage {
     let title = "Stored already"
     var heading: Sentence? { .alreadyStoredTitle }
     let section = PortalSection.sites
-    /// The request conflicts with what is stored. Nothing was changed.
+    /// 409 Conflict: the page is stored already, and the form was not carried out.
     let status = 409
 
     /// Nil if no other site has the page. A site that starts at the page is updated.
