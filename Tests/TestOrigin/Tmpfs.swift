@@ -13,7 +13,8 @@ package final class Tmpfs: Sendable {
     }
 
     deinit {
-        umount2(folder.path, Int32(MNT_DETACH))
+        // The first call removes the mount of `makeReadOnly`, if there is one.
+        while umount2(folder.path, Int32(MNT_DETACH)) == 0 {}
     }
 
     package func resize(byteCount: Int) throws(TestError) {
@@ -38,10 +39,15 @@ package final class Tmpfs: Sendable {
 
     private var filler: String { path + "/filler" }
 
+    /// Makes the file system read-only for all files that are opened from now on.
+    ///
+    /// A second, read-only mount covers the first one. The first one could not be made read-only while a file in it is open for
+    /// writing, and a process that another test starts at this moment may have inherited such a file.
     package func makeReadOnly() throws(TestError) {
-        guard mount("tmpfs", folder.path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 else {
-            throw TestError("making a tmpfs read-only")
-        }
+        let path = folder.path
+        guard mount(path, path, nil, UInt(MS_BIND), nil) == 0,
+            mount(nil, path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
+        else { throw TestError("making a tmpfs read-only") }
     }
 
     package static let isPossible: Bool = {
