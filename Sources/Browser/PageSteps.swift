@@ -57,7 +57,7 @@ struct PageSteps: Sendable {
     private var unfolded = 0
     private var tabs = 0
     private var choices = 0
-    /// The fragments of the document's other views, whether or not they are shown.
+    /// The fragments of the document's other views, whether or not they are shown, without the pages to return to.
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
@@ -79,8 +79,8 @@ struct PageSteps: Sendable {
     private var consentTries = 0
     private var hasActed = false
     private var seen: Set<String> = []
-    /// The links of the page, without the names of places in views.
-    private var linkedViews: Set<Substring> = []
+    /// The links of the page, without the names of places in views and the pages to return to.
+    private var linkedViews: Set<String> = []
 
     /// The maximum number of answers to banners. Then banners stay.
     private static let maxConsentTries = 4
@@ -106,7 +106,7 @@ struct PageSteps: Sendable {
         guard visit.laterRoutes.isEmpty else {
             // The start URL has the first fragment.
             plannedRoutes = visit.laterRoutes.count
-            routes = Set(visit.laterRoutes)
+            routes = Set(visit.laterRoutes.map { RepeatedViews.withoutReturnAddress($0[...]) })
             shownRoutes = 1
             steps.append(.lookAgain)
             for fragment in visit.laterRoutes.dropFirst() { steps += [.route(fragment), .lookAgain] }
@@ -318,7 +318,7 @@ struct PageSteps: Sendable {
             let place = link.firstIndex(of: "#").map { link[$0...] }
             // A second "#" names a place in the view of a router that uses the fragment.
             let end = place?.dropFirst().firstIndex(of: "#") ?? link.endIndex
-            linkedViews.insert(link[..<end])
+            linkedViews.insert(RepeatedViews.withoutReturnAddress(link[..<end]))
         }
         guard !isOutOfTime else { return }
         for link in links { addRoute(link, of: outcome.address) }
@@ -331,7 +331,8 @@ struct PageSteps: Sendable {
         let fragment = String(link[mark...])
         guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
             address.prefix(while: { $0 != "#" }) == link[..<mark], address != link,
-            routes.insert(fragment).inserted, plannedRoutes < visit.routes
+            routes.insert(RepeatedViews.withoutReturnAddress(fragment[...])).inserted,
+            plannedRoutes < visit.routes
         else { return }
         plannedRoutes += 1
         if hasActed {
@@ -358,7 +359,9 @@ struct PageSteps: Sendable {
     /// Notes the fragments of views that controls showed.
     private mutating func addControlRoutes(_ fragments: [String]) {
         for fragment in fragments
-        where newControlRoutes.count < Self.maxControlRoutes && routes.insert(fragment).inserted {
+        where newControlRoutes.count < Self.maxControlRoutes
+            && routes.insert(RepeatedViews.withoutReturnAddress(fragment[...])).inserted
+        {
             newControlRoutes.append(fragment)
         }
     }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// Recognises views of one document that need nothing new from the server, so that only some of the many views of such a
 /// document are shown.
 ///
@@ -59,5 +61,18 @@ struct RepeatedViews: Sendable {
     /// The fragment without the name of a place in the view: `#/api` for `#/api#methods`.
     static func viewName(of fragment: String) -> Substring {
         fragment.dropFirst().firstIndex(of: "#").map { fragment[..<$0] } ?? fragment[...]
+    }
+
+    /// The link or fragment without the address of the page to return to, session IDs and campaign parameters: `#/settings`
+    /// for `#/settings?returnTo=%2Fitem%2F17`. Each view names itself in such links, and they lead to the same view.
+    static func withoutReturnAddress(_ link: Substring) -> String {
+        guard link.utf8.contains(UInt8(ascii: "?")) else { return String(link) }
+        let place = link.firstIndex(of: "#") ?? link.endIndex
+        let document = String(link[..<place])
+        let shortDocument = WebURL(document).flatMap(SessionParameters.removing)?.href ?? document
+        // A router reads the fragment like the path and query of a URL.
+        let path = link[place...].firstIndex(of: "/") ?? link.endIndex
+        let route = WebURL("http://route.invalid\(link[path...])").flatMap(SessionParameters.removing)
+        return shortDocument + link[place..<path] + (route?.target ?? String(link[path...]))
     }
 }

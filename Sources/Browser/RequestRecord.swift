@@ -10,9 +10,9 @@ struct RequestRecord: Sendable {
     /// The identifiers of the requests that keep the page from being quiet, with the session that reported
     /// each.
     private var pending: [String: String] = [:]
-    /// The URLs that GET requests asked for.
-    private var readURLs: Set<String> = []
-    /// The number of requests without repetitions. Only a GET request can repeat another: the bodies of others may differ.
+    /// The hashes of the different requests, by method, URL and body.
+    private var knownRequests: Set<Int> = []
+    /// The number of requests without repetitions. A request with a body that is not known counts as a new one.
     private(set) var differentCount = 0
 
     /// Whether controls of the page have been used.
@@ -86,7 +86,10 @@ struct RequestRecord: Sendable {
             return false
         }
         let type = event["type"]?.string ?? "Other"
-        add(ObservedRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
+        let body = request["postData"]?.string
+        add(
+            ObservedRequest(url: url, method: request["method"]?.string ?? "", type: type), key, body: body,
+            isBodyKnown: body != nil || request["hasPostData"]?.bool != true)
         // Audio and video load at the speed of playback, and pages do not use the responses to pings and
         // reports.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }
@@ -94,10 +97,14 @@ struct RequestRecord: Sendable {
         return true
     }
 
-    private mutating func add(_ request: ObservedRequest, _ key: String) {
+    private mutating func add(
+        _ request: ObservedRequest, _ key: String, body: String? = nil, isBodyKnown: Bool = true
+    ) {
         guard requests.count < Self.maxRequests else { return }
         places[key] = requests.count
-        if request.method != "GET" || readURLs.insert(request.url).inserted { differentCount += 1 }
+        var hasher = Hasher()
+        for part in [request.method, request.url, body ?? ""] { hasher.combine(part) }
+        if !isBodyKnown || knownRequests.insert(hasher.finalize()).inserted { differentCount += 1 }
         requests.append(request)
         requests[requests.count - 1].isAfterAction = areAfterActions
         requests[requests.count - 1].isOfConsent = areOfConsent

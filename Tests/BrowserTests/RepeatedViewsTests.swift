@@ -63,4 +63,17 @@ import Testing
     func `the name of a place in a view is no part of the view`(fragment: String, view: String) {
         #expect(RepeatedViews.viewName(of: fragment) == view)
     }
+
+    @Test(arguments: [
+        ("#/settings?returnTo=%2Fitem%2F17", "#/settings"),
+        ("#/list?page=2&returnTo=%2Fa%3Fb", "#/list?page=2"), ("#!/list?next=/a", "#!/list"),
+        ("#!list?next=/a", "#!list?next=/a"), ("#/files?path=%2Fa", "#/files?path=%2Fa"),
+        ("#/list?page=2&page=3", "#/list?page=2&page=3"), ("#/a%zz?returnTo=/b", "#/a%zz"),
+        ("http://a.test/login?next=/a#top", "http://a.test/login#top"),
+        ("http://a.test/?a=b#/c?returnTo=/d", "http://a.test/?a=b#/c"),
+        ("http://a.test/c?", "http://a.test/c?"), ("http://a.test/c", "http://a.test/c"), ("", ""),
+    ])
+    func `a link without the page to return to`(link: String, rest: String) {
+        #expect(RepeatedViews.withoutReturnAddress(link[...]) == rest)
+    }
 }

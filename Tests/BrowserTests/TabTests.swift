@@ -132,7 +132,17 @@ private struct Play {
     }
 
     mutating func request(_ key: String, type: String = "Fetch", session: String = "S") throws {
-        let request = #"{"url":"http://a.test/\#(key)","method":"GET"}"#
+        try request(key, #"{"url":"http://a.test/\#(key)","method":"GET"}"#, type, session)
+    }
+
+    /// Sends a POST request; without a body, the browser does not report the one that it has.
+    mutating func post(_ key: String, to url: String, body: String?) throws {
+        let data = body.map { #""hasPostData":true,"postData":"\#($0)""# } ?? #""hasPostData":true"#
+        try request(key, #"{"url":"http://a.test/\#(url)","method":"POST",\#(data)}"#, "Fetch", "S")
+    }
+
+    private mutating func request(_ key: String, _ request: String, _ type: String, _ session: String) throws
+    {
         try event(
             "Network.requestWillBeSent", #"{"requestId":"\#(key)","type":"\#(type)","request":\#(request)}"#,
             session: session)
@@ -778,10 +788,12 @@ private struct Play {
         return "{\"address\":\"http://a.test/\",\"title\":\"A\",\"links\":[\(links)]}"
     }
 
-    /// The number of views that a page shows if each link of its navigation names one.
-    private func shownViews(ofKind views: [String], requestingIn: (String) throws -> Bool = { _ in false })
-        throws -> [String]
-    {
+    /// The views that a page shows if each link of its navigation names one.
+    ///
+    /// - Parameter send: Sends the requests of a view.
+    private func shownViews(
+        ofKind views: [String], sending send: (String, inout Play) throws -> Void = { _, _ in }
+    ) throws -> [String] {
         var play = Play()
         try play.open()
         play.pass(.milliseconds(500))
@@ -793,10 +805,7 @@ private struct Play {
         {
             shown.append(name)
             try play.reply("Runtime.evaluate", #"{"result":{}}"#)
-            if try requestingIn(name) {
-                try play.request("data of \(name)")
-                try play.answer("data of \(name)")
-            }
+            try send(name, &play)
             play.pass(.milliseconds(150))
             try play.value(Self.views(views))
         }
@@ -810,7 +819,46 @@ private struct Play {
         let views = (100..<150).map { "item/\($0)" }
         let shown = try shownViews(ofKind: views)
         #expect(shown.count == 16 + 4)
-        #expect(try shownViews(ofKind: views, requestingIn: { _ in true }) == views)
+        let all = try shownViews(ofKind: views) { name, play in
+            try play.request("data of \(name)")
+            try play.answer("data of \(name)")
+        }
+        #expect(all == views)
+    }
+
+    @Test(arguments: [
+        (#"{ item(id: 1) }"#, false, 16 + 4), (#"{ item(id: 1) }"#, true, 50), (nil, false, 50),
+    ])
+    func `a view that repeats a POST request needs nothing new`(
+        body: String?, isDifferentInEach: Bool, count: Int
+    ) throws {
+        let views = (100..<150).map { "item/\($0)" }
+        let shown = try shownViews(ofKind: views) { name, play in
+            let body = body.map { isDifferentInEach ? "\($0) for \(name)" : $0 }
+            try play.post("data of \(name)", to: "graphql", body: body)
+            try play.answer("data of \(name)")
+        }
+        #expect(shown.count == count)
+    }
+
+    @Test func `a view is shown once, although each view links to it with its own address`() throws {
+        var play = Play()
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        let items = (100..<150).map { "item/\($0)" }
+        try play.value(Self.views(items + ["settings?returnTo=%2F"]))
+        var shown: [String] = []
+        while let command = play.commands.first(where: { $0.command.method == "Runtime.evaluate" })?.command {
+            let name = command.parameters.contains("settings") ? "settings" : "item"
+            shown.append(name)
+            try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+            play.pass(.milliseconds(150))
+            try play.value(Self.views(items + ["settings?returnTo=%2Fview%2F\(shown.count)"]))
+        }
+        #expect(shown.count { $0 == "settings" } == 1)
+        // A link with another address to return to is nothing new.
+        #expect(shown.count { $0 == "item" } == 16 + 4)
     }
 
     @Test func `views beyond the maximum are reported once`() throws {
