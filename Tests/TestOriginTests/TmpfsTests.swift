@@ -14,7 +14,7 @@ struct TmpfsTests {
         #expect(errno == EROFS)
     }
 
-    @Test func `nothing stays mounted`() throws {
+    @Test func `the file system is unmounted at the end`() throws {
         let path: String
         do {
             let disk = try Tmpfs(byteCount: 65536)
