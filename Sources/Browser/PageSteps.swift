@@ -57,7 +57,7 @@ struct PageSteps: Sendable {
     private var unfolded = 0
     private var tabs = 0
     private var choices = 0
-    /// The fragments of the document's other views, whether or not they are shown, without the pages to return to.
+    /// The identities of the document's other views, whether or not they are shown.
     private var routes: Set<String> = []
     private var plannedRoutes = 0
     private var shownRoutes = 0
@@ -79,7 +79,7 @@ struct PageSteps: Sendable {
     private var consentTries = 0
     private var hasActed = false
     private var seen: Set<String> = []
-    /// The links of the page, without the names of places in views and the pages to return to.
+    /// The identities of the documents and views that the page links to.
     private var linkedViews: Set<String> = []
 
     /// The maximum number of answers to banners. Then banners stay.
@@ -106,7 +106,7 @@ struct PageSteps: Sendable {
         guard visit.laterRoutes.isEmpty else {
             // The start URL has the first fragment.
             plannedRoutes = visit.laterRoutes.count
-            routes = Set(visit.laterRoutes.map { RepeatedViews.withoutReturnAddress($0[...]) })
+            routes = Set(visit.laterRoutes.map(RepeatedViews.identity))
             shownRoutes = 1
             steps.append(.lookAgain)
             for fragment in visit.laterRoutes.dropFirst() { steps += [.route(fragment), .lookAgain] }
@@ -314,11 +314,9 @@ struct PageSteps: Sendable {
         if let title = look["title"]?.string { outcome.title = title }
         let links = look["links"]?.array?.compactMap(\.string) ?? []
         add(links, to: &outcome)
+        let document = outcome.address.prefix { $0 != "#" }
         for link in links where linkedViews.count < PageOutcome.maxLinks {
-            let place = link.firstIndex(of: "#").map { link[$0...] }
-            // A second "#" names a place in the view of a router that uses the fragment.
-            let end = place?.dropFirst().firstIndex(of: "#") ?? link.endIndex
-            linkedViews.insert(RepeatedViews.withoutReturnAddress(link[..<end]))
+            linkedViews.insert(RepeatedViews.identity(ofLink: link, in: document))
         }
         guard !isOutOfTime else { return }
         for link in links { addRoute(link, of: outcome.address) }
@@ -331,7 +329,7 @@ struct PageSteps: Sendable {
         let fragment = String(link[mark...])
         guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
             address.prefix(while: { $0 != "#" }) == link[..<mark], address != link,
-            routes.insert(RepeatedViews.withoutReturnAddress(fragment[...])).inserted,
+            routes.insert(RepeatedViews.identity(of: fragment)).inserted,
             plannedRoutes < visit.routes
         else { return }
         plannedRoutes += 1
@@ -360,7 +358,7 @@ struct PageSteps: Sendable {
     private mutating func addControlRoutes(_ fragments: [String]) {
         for fragment in fragments
         where newControlRoutes.count < Self.maxControlRoutes
-            && routes.insert(RepeatedViews.withoutReturnAddress(fragment[...])).inserted
+            && routes.insert(RepeatedViews.identity(of: fragment)).inserted
         {
             newControlRoutes.append(fragment)
         }

@@ -63,16 +63,26 @@ struct RepeatedViews: Sendable {
         fragment.dropFirst().firstIndex(of: "#").map { fragment[..<$0] } ?? fragment[...]
     }
 
-    /// The link or fragment without the address of the page to return to, session IDs and campaign parameters: `#/settings`
-    /// for `#/settings?returnTo=%2Fitem%2F17`. Each view names itself in such links, and they lead to the same view.
-    static func withoutReturnAddress(_ link: Substring) -> String {
-        guard link.utf8.contains(UInt8(ascii: "?")) else { return String(link) }
-        let place = link.firstIndex(of: "#") ?? link.endIndex
-        let document = String(link[..<place])
-        let shortDocument = WebURL(document).flatMap(SessionParameters.removing)?.href ?? document
+    /// The identity of the view that a fragment names: the fragment without the name of a place, the address of the page to
+    /// return to, session IDs and campaign parameters. It is `#/settings` for `#/settings?returnTo=%2Fitem%2F17`.
+    static func identity(of fragment: String) -> String {
+        let view = viewName(of: fragment)
+        guard view.utf8.contains(UInt8(ascii: "?")) else { return String(view) }
         // A router reads the fragment like the path and query of a URL.
-        let path = link[place...].firstIndex(of: "/") ?? link.endIndex
-        let route = WebURL("http://route.invalid\(link[path...])").flatMap(SessionParameters.removing)
-        return shortDocument + link[place..<path] + (route?.target ?? String(link[path...]))
+        let path = view.firstIndex(of: "/") ?? view.endIndex
+        let route = WebURL("http://route.invalid\(view[path...])").flatMap(SessionParameters.removing)
+        return view[..<path] + (route?.target ?? String(view[path...]))
+    }
+
+    /// The identity of a link's target: the view if it is one of this document, else only the other document, whose views are
+    /// shown when that is rendered.
+    ///
+    /// - Parameter document: the URL of this document without its fragment.
+    static func identity(ofLink link: String, in document: Substring) -> String {
+        let place = link.firstIndex(of: "#") ?? link.endIndex
+        let target = link[..<place]
+        if target == document { return identity(of: String(link[place...])) }
+        guard target.utf8.contains(UInt8(ascii: "?")) else { return String(target) }
+        return WebURL(String(target)).flatMap(SessionParameters.removing)?.href ?? String(target)
     }
 }

@@ -66,14 +66,22 @@ import Testing
 
     @Test(arguments: [
         ("#/settings?returnTo=%2Fitem%2F17", "#/settings"),
-        ("#/list?page=2&returnTo=%2Fa%3Fb", "#/list?page=2"), ("#!/list?next=/a", "#!/list"),
+        ("#/list?page=2&returnTo=%2Fa%3Fb", "#/list?page=2"), ("#!/list?next=/a#top", "#!/list"),
         ("#!list?next=/a", "#!list?next=/a"), ("#/files?path=%2Fa", "#/files?path=%2Fa"),
         ("#/list?page=2&page=3", "#/list?page=2&page=3"), ("#/a%zz?returnTo=/b", "#/a%zz"),
-        ("http://a.test/login?next=/a#top", "http://a.test/login#top"),
-        ("http://a.test/?a=b#/c?returnTo=/d", "http://a.test/?a=b#/c"),
-        ("http://a.test/c?", "http://a.test/c?"), ("http://a.test/c", "http://a.test/c"), ("", ""),
+        ("#/api#methods", "#/api"), ("#/c?", "#/c?"), ("#", "#"), ("", ""),
     ])
-    func `a link without the page to return to`(link: String, rest: String) {
-        #expect(RepeatedViews.withoutReturnAddress(link[...]) == rest)
+    func `the identity of a view has no place and no page to return to`(fragment: String, view: String) {
+        #expect(RepeatedViews.identity(of: fragment) == view)
+    }
+
+    @Test(arguments: [
+        ("http://a.test/login?next=/a#top", "http://a.test/login"),
+        ("http://a.test/?a=b#/c", "http://a.test/?a=b"),
+        ("http://a.test/#/c?returnTo=/d", "#/c"), ("http://a.test/#/c#d", "#/c"), ("http://a.test/", ""),
+        ("http://a.test/old/#/c", "http://a.test/old/"), ("", ""),
+    ])
+    func `the identity of a link has a view only if it is one of the document`(link: String, target: String) {
+        #expect(RepeatedViews.identity(ofLink: link, in: "http://a.test/") == target)
     }
 }

@@ -861,6 +861,41 @@ private struct Play {
         #expect(shown.count { $0 == "item" } == 16 + 4)
     }
 
+    @Test func `a view is shown once for all places in it`() throws {
+        var play = Play()
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(Self.views(["api#methods", "api#events", "api"]))
+        let view = try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+        #expect(view.parameters.contains("#/api#methods"))
+        play.pass(.milliseconds(150))
+        try play.value(Self.views(["api#methods", "api#events", "api"]))
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.first?.notices == [])
+    }
+
+    @Test func `links to views of other documents do not keep views from being passed over`() throws {
+        var play = Play()
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        let links = (100..<150).map { "\"http://a.test/#/item/\($0)\"" }.joined(separator: ",")
+        func value(_ older: Int) -> String {
+            let link = "\"http://a.test/old/#/item/\(older)\""
+            return "{\"address\":\"http://a.test/\",\"title\":\"A\",\"links\":[\(links),\(link)]}"
+        }
+        try play.value(value(0))
+        var shown = 0
+        while play.commands.contains(where: { $0.command.method == "Runtime.evaluate" }) {
+            shown += 1
+            try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+            play.pass(.milliseconds(150))
+            try play.value(value(shown))
+        }
+        #expect(shown == 16 + 4)
+    }
+
     @Test func `views beyond the maximum are reported once`() throws {
         var play = Play { $0.routes = 1 }
         try play.open()
