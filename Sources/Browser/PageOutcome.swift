@@ -37,6 +37,8 @@ package struct PageOutcome: Sendable {
     package var frozen: String?
     /// The messages of the sockets and event streams of the page until it was read; nil without any.
     package var sockets: SocketRecording?
+    /// The values of large entries of `localStorage`, by their keys. Very long values are cut off.
+    package var storage: [String: String] = [:]
     /// The name of the button by which a banner was answered that asks for consent; nil without one.
     package var consent: String?
     /// The maximum length of ``frozen`` in UTF-16 code units.
@@ -130,6 +132,8 @@ package struct ObservedRequest: Sendable, Equatable {
     package var failure: String?
     /// Whether the browser withheld the response from the page because of CORS.
     package var isRefusedByCORS = false
+    /// Whether a script sent the request, rather than an element of the document.
+    package var isFromScript = false
     /// Whether the request was sent after controls of the page had been used.
     package var isAfterAction = false
     /// Whether the request was sent right after a banner was answered that asks for consent.

@@ -191,6 +191,27 @@ enum PageScripts {
     /// Waits until the page has drawn itself, after its viewport or colour scheme changed.
     static let settle = function("await frames();")
 
+    /// Reads the large entries of `localStorage`, after waiting for the first one for up to three seconds.
+    static let readStorage = function(
+        """
+        const entries = () => {
+          try {
+            return Object.keys(localStorage).map((key) => ({ key, value: localStorage.getItem(key) ?? '' }))
+              .filter((entry) => entry.value.length >= \(minStorageLength));
+          } catch {
+            return [];
+          }
+        };
+        for (let round = 0; round < 30 && !entries().length; round += 1) {
+          await new Promise((done) => setTimeout(done, 100));
+        }
+        return { entries: entries().slice(0, 20).map(({ key, value }) => ({ key, value: value.slice(0, 1 << 20) })) };
+        """)
+
+    /// The minimum length of an entry that is read, in UTF-16 code units. Preferences are shorter, and copies of scripts
+    /// longer.
+    private static let minStorageLength = 4096
+
     /// Returns a script that shows another view of the same document by setting the URL's fragment.
     static func go(to fragment: String) -> String {
         var text = JSONWriter()

@@ -28,6 +28,8 @@ struct PageSteps: Sendable {
         case firstView(String)
         /// Reads only the links of the page.
         case lookAgain
+        /// Reads the large entries of `localStorage`.
+        case readStorage
     }
 
     /// How the tab continues after a step.
@@ -122,6 +124,7 @@ struct PageSteps: Sendable {
         if visit.seesDark { steps.append(.dark) }
         steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
         if steps.last != .look { steps.append(.lookAgain) }
+        if visit.wantsStorage { steps.append(.readStorage) }
     }
 
     /// The current or next step; nil at the end.
@@ -163,6 +166,7 @@ struct PageSteps: Sendable {
         case .leaveSearch: PageActions.leaveSearch(for: visit)
         case .unfold: PageActions.unfold(for: visit)
         case .choose: PageChoices.choose(for: visit)
+        case .readStorage: PageScripts.readStorage
         case .dark, .viewport: PageScripts.settle
         case .route(let fragment), .firstView(let fragment): PageScripts.go(to: fragment)
         }
@@ -268,6 +272,12 @@ struct PageSteps: Sendable {
             return .onward(isAtOnce: false)
         case .scrollBack:
             return .onward(isAtOnce: tabs > 0)
+        case .readStorage:
+            for entry in value?["entries"]?.array ?? [] {
+                guard let key = entry["key"]?.string, let value = entry["value"]?.string else { continue }
+                outcome.storage[key] = value
+            }
+            return .onward(isAtOnce: true)
         case .dark, .viewport, .firstView:
             return .onward(isAtOnce: false)
         }

@@ -118,6 +118,9 @@ package struct PageVisit: Sendable {
     package var wantsFrozen = false
     /// Whether to record the messages of sockets and event streams.
     package var wantsSockets = false
+    /// Whether to read the large entries of `localStorage`. Scripts write them some time after the page has become quiet,
+    /// so up to three seconds are waited for the first one.
+    package var wantsStorage = false
     /// Whether to collect the cookies that are set at the end.
     package var wantsCookies = false
 

@@ -87,9 +87,9 @@ struct RequestRecord: Sendable {
         }
         let type = event["type"]?.string ?? "Other"
         let body = request["postData"]?.string
-        add(
-            ObservedRequest(url: url, method: request["method"]?.string ?? "", type: type), key, body: body,
-            isBodyKnown: body != nil || request["hasPostData"]?.bool != true)
+        var observed = ObservedRequest(url: url, method: request["method"]?.string ?? "", type: type)
+        observed.isFromScript = event["initiator"]?["type"]?.string == "script"
+        add(observed, key, body: body, isBodyKnown: body != nil || request["hasPostData"]?.bool != true)
         // Audio and video load at the speed of playback, and pages do not use the responses to pings and
         // reports.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }

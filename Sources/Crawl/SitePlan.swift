@@ -41,6 +41,8 @@ public struct SitePlan: Sendable, Equatable {
     package var frozen: [String] = []
     /// The URLs of pages that a server serves with their scripts and their recorded live messages.
     package var replayed: [String] = []
+    /// The entries of `localStorage` without which served pages start.
+    package var scriptCopies: [ScriptCopies] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
     /// stored.
     package var sockets = 0
@@ -106,6 +108,7 @@ public struct SitePlan: Sendable, Equatable {
         renderedPatterns = texts("lookedAt")
         frozen = texts("frozen")
         replayed = texts("replayed")
+        scriptCopies = json["scriptCopies"]?.array?.compactMap { ScriptCopies($0) } ?? []
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
@@ -387,7 +390,7 @@ extension SitePlan: JSONObject {
             "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
             "rendered": IfAny(rendered), "lookedAt": IfAny(renderedPatterns), "frozen": IfAny(frozen),
-            "replayed": IfAny(replayed),
+            "replayed": IfAny(replayed), "scriptCopies": IfAny(scriptCopies),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "cookieFiles": IfAny(cookieFiles),
             "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),

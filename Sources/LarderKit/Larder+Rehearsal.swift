@@ -80,10 +80,12 @@ private struct RehearsalRun {
         var minMissingCount = Int.max
         var didRenderFurtherPages = false
         var findings: OfflinePageCheck.Findings?
+        var scriptLoaders: [String: ScriptLoader] = [:]
         for round in 0...Self.maxExtraRounds {
             guard let found = open(bypassesFrozenCopies: true, after: findings?.opened ?? []) else { break }
             findings = found
             report.rehearsal = found.rehearsal
+            for loader in found.scriptLoaders { scriptLoaders[loader.page.origin] = loader }
             // These pages have no copies, because only other pages of their kinds were rendered.
             let withoutCopies = freezing == .auto ? found.differing.filter { !$0.isRendered }.map(\.href) : []
             let toRender = found.unrendered.filter { mayRender($0, report.rendering) } + withoutCopies
@@ -105,6 +107,7 @@ private struct RehearsalRun {
             }
             guard complete(&report, further, prefetchAgain) else { break }
         }
+        storeScriptCopies(of: scriptLoaders.values.sorted { $0.page.href < $1.page.href })
         guard let findings, freezing != .never else { return }
         let differing = findings.differing.filter(\.isRendered).map(\.href)
         let opened = Set(findings.opened.map(\.page.url.href))
@@ -134,6 +137,20 @@ private struct RehearsalRun {
         } catch {
             return nil
         }
+    }
+
+    /// Finds out which entries of `localStorage` contain copies of scripts, so that served pages start without them. Entries
+    /// of origins that were not tried again stay.
+    private func storeScriptCopies(of loaders: [ScriptLoader]) {
+        guard !loaders.isEmpty, let stored,
+            let check = try? OfflinePageCheck(larder, site: site, checkOptions),
+            let found = try? check.scriptCopies(of: loaders, interruption, in: browser)
+        else { return }
+        let tried = Set(loaders.map(\.page.origin))
+        var plan = SitePlan(text: stored.settings)
+        let before = plan.scriptCopies
+        plan.scriptCopies = before.filter { !tried.contains($0.origin) } + found
+        if plan.scriptCopies != before { _ = store(plan) }
     }
 
     /// Prefetches the site again, as a part of the same prefetch. Returns false if that fails or is interrupted;

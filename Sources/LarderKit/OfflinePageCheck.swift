@@ -14,8 +14,8 @@ internal import Web
 /// (`PageKinds`), and a few pages of each kind are opened. For each opened page the check compares the text and, if the
 /// prefetch took one, the screenshot. Requests that the store could not answer are reported as missing.
 struct OfflinePageCheck {
-    private let larder: Larder
-    private let program: String?
+    let larder: Larder
+    let program: String?
     private let tabs: Int
     private let kinds: [PageKinds.Kind]
     private let pages: [Page]
@@ -24,7 +24,7 @@ struct OfflinePageCheck {
     /// The origins of all URLs in the snapshot.
     private let origins: Set<String>
     private let exclusionRules: ExclusionRules
-    private let visitTemplate: PageVisitTemplate
+    let visitTemplate: PageVisitTemplate
     /// Whether pages are opened with their scripts, although frozen copies of them are shown.
     private let bypassesFrozenCopies: Bool
     /// The URLs of pages that the server shows as frozen copies, or with replayed messages.
@@ -185,6 +185,8 @@ struct OfflinePageCheck {
         var pagesOfDifferentKinds: Set<String> = []
         /// The pages that were opened.
         var opened: [OpenedPage] = []
+        /// For each origin the first opened page whose scripts loaded other scripts.
+        var scriptLoaders: [ScriptLoader] = []
 
         /// The URLs that pages requested and did not get.
         var missing: Set<String> { Set(items.filter { $0.verdict == .missing }.map(\.name)) }
@@ -247,7 +249,14 @@ struct OfflinePageCheck {
         }
         var all = try open(browser, service, interruption, after: earlier)
         var collector = Collector()
+        var scriptLoaders: [ScriptLoader] = []
         for (number, opened) in all.enumerated() {
+            if !scriptLoaders.contains(where: { $0.page.origin == opened.page.url.origin }),
+                let loader = ScriptLoader(
+                    opened, original: { url in service.original(of: url) { origins.contains($0.origin) } })
+            {
+                scriptLoaders.append(loader)
+            }
             collector.noteLiveData(of: opened)
             collector.noteControls(of: opened)
             guard !opened.isEqual else { continue }
@@ -293,7 +302,7 @@ struct OfflinePageCheck {
             rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
             pagesOfDifferentKinds: Set(
                 collector.firstDifferences.keys.flatMap { kinds[$0].pages.map(\.href) }),
-            opened: all)
+            opened: all, scriptLoaders: scriptLoaders)
     }
 
     /// Collects the findings about opened pages.

@@ -295,15 +295,21 @@ extension StoredBody {
     /// An entity tag that changes if the rendered bytes change, independently of the store and the snapshot.
     /// It is made from the body's digest and everything that the rewriting depends on.
     ///
-    /// - Parameter shim: Nil if pages get no shim; otherwise, whether the response is rendered by a browser.
-    func entityTag(type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil) -> String {
+    /// - Parameters:
+    ///   - shim: Nil if pages get no shim; otherwise, whether the response is rendered by a browser.
+    ///   - steadySince: As for `Shim.tag`.
+    ///   - scriptCopyKeys: As for `Shim.tag`.
+    func entityTag(
+        type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil,
+        scriptCopyKeys: [String] = []
+    ) -> String {
         let digest = Hex.encode(sha256.prefix(8))
         let rootPart =
             layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a is sufficient to distinguish the few types and renderings of one body.
-        let steady = steadySince.map { "\n\($0)" } ?? ""
+        let start = (steadySince.map { "\n\($0)" } ?? "") + scriptCopyKeys.map { "\n\($0)" }.joined()
         let bar = layout.hasBar ? "\nbar" : ""
-        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(rootPart)\(steady)\(bar)".utf8
+        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(rootPart)\(start)\(bar)".utf8
             .reduce(
                 0x811c_9dc5 as UInt32
             ) {

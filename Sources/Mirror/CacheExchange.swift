@@ -303,7 +303,7 @@ struct CacheExchange {
         -> Reply?
     {
         guard let entry = stored.entry else { return nil }
-        let renderer = exchange.renderer(finder(stored.view), requestFields: fields)
+        let renderer = try exchange.renderer(of: stored.url, finder(stored.view), requestFields: fields)
         if let memoryResponse = stored.memoryResponse {
             let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
                 try renderer.memoryAnswer(memoryResponse, entry, stored.request, AnswerSource(hit, []), now)

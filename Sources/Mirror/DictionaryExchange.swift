@@ -186,7 +186,7 @@ struct DictionaryExchange {
                 storedSHA256: body.sha256, href: candidate.href,
                 rendering: request.authority + (answer.entityTag ?? "").drop { $0 != "-" })
             if let known = context.renderedDigests[key], known != offer.sha256 { continue }
-            let renderer = exchange.renderer(finder, requestFields: exchange.fields)
+            let renderer = try exchange.renderer(of: url, finder, requestFields: exchange.fields)
             let earlier = try renderer.storedAnswer(try finder.found(candidate, at: url), source: .hit([]))
             guard earlier.status == 200,
                 let bytes = earlier.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)

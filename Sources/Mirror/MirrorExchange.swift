@@ -405,7 +405,7 @@ final class MirrorExchange {
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.didRender(copy.response.url, at: view.time)
-        let renderer = renderer(finder(view), requestFields: fields)
+        let renderer = try renderer(of: copy.url, finder(view), requestFields: fields)
         // A page that does not work offline is served with its recorded messages or as its frozen copy, unless the
         // user asks for its scripts alone.
         let mayBeFrozen = try rules().frozen.contains(copy.url.href)
@@ -479,10 +479,14 @@ final class MirrorExchange {
     }
 
     /// Renders responses for this requester.
-    func renderer(_ finder: ResponseFinder, requestFields: HTTPFields) -> ResponseRenderer {
-        ResponseRenderer(
+    func renderer(
+        of url: WebURL, _ finder: ResponseFinder, requestFields: HTTPFields
+    ) throws(StoreError) -> ResponseRenderer {
+        let renderer = ResponseRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
             requestFields: requestFields, barLanguage: context.services?.bar.language)
+        renderer.scriptCopyKeys = try rules().scriptCopyKeys(ofOrigin: url.origin)
+        return renderer
     }
 
     /// Whether the stored body is damaged, where the options require it to be hashed before it is served.

@@ -37,6 +37,8 @@ final class ResponseRenderer {
     private var callbackAlias = ""
     /// A notice at the end of the document.
     var notice: [UInt8] = []
+    /// The keys of the entries of `localStorage` without which a document starts (`ScriptCopies`).
+    var scriptCopyKeys: [String] = []
     /// The script element that replays live messages (`SocketReplay`), for an HTML document.
     var replay: [UInt8] = []
 
@@ -99,7 +101,7 @@ final class ResponseRenderer {
             ? nil
             : body.entityTag(
                 type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
-                steadySince: steadySince)
+                steadySince: steadySince, scriptCopyKeys: format.isDocument ? scriptCopyKeys : [])
         let sharing = copy.sharing
         if let bundle {
             if bundle.isVerified, isSentUnmodified(format, copy.fields, copy.url) {
@@ -434,7 +436,9 @@ final class ResponseRenderer {
                 guard let shim, notice.isEmpty else { continue }
                 if mark.kind == .startOfFragment { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
-                let tag = shim.tag(format, layout, steadySince: steadySince)
+                if !scriptCopyKeys.isEmpty { dependsOnUse = true }
+                let tag = shim.tag(
+                    format, layout, steadySince: steadySince, scriptCopyKeys: scriptCopyKeys)
                 changes.append(Patch.Change(mark.offset..<mark.offset, format == .html ? tag + replay : tag))
             }
         }

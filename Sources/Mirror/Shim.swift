@@ -1,6 +1,7 @@
 internal import HTTPServer
 internal import Markup
 internal import Origins
+internal import Portal
 internal import Web
 
 /// The shim: its paths, its script, and its element in pages. It is the script that rewrites the absolute
@@ -31,7 +32,8 @@ struct Shim: Sendable {
 
     init(layout: OriginLayout) {
         // In a block, so that none of its names are visible to the page's scripts.
-        let script = Array("{\n\(Self.steady)\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
+        let prefix = Self.steady + Self.withoutScriptCopies + Self.address(layout)
+        let script = Array("{\n\(prefix)\(ShimScript.text)\n}\n".utf8)
         // FNV-1a is sufficient, since it only has to change when the script does.
         let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
@@ -47,12 +49,22 @@ struct Shim: Sendable {
     /// The script element for documents. It tells the script in which folder the document finds other
     /// origins.
     ///
-    /// - Parameter steadySince: The time of a steady page (``SteadyTime``); nil for other pages.
-    func tag(_ format: BodyFormat, _ layout: OriginLayout, steadySince: Int?) -> [UInt8] {
+    /// - Parameters:
+    ///   - steadySince: The time of a steady page (``SteadyTime``); nil for other pages.
+    ///   - scriptCopyKeys: The keys of the entries of `localStorage` without which the document starts (`ScriptCopies`).
+    func tag(
+        _ format: BodyFormat, _ layout: OriginLayout, steadySince: Int?, scriptCopyKeys: [String]
+    ) -> [UInt8] {
         let space = format.isXMLDocument ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
         let folder = layout.sharesOrigin ? "&\(layout.folder)" : ""
         let steady = steadySince.map { " data-steady=\"\($0)\"" } ?? ""
-        return Array("<script\(space) src=\"\(address)\(folder)\"\(steady)></script>".utf8)
+        var tag = Array("<script\(space) src=\"\(address)\(folder)\"\(steady)".utf8)
+        if !scriptCopyKeys.isEmpty {
+            tag += " data-copies=\"".utf8
+            tag.append(escaping: JSONText.array(scriptCopyKeys))
+            tag += "\"".utf8
+        }
+        return tag + "></script>".utf8
     }
 
     /// Sets the page's clock to a fixed start, if the script element has one.
@@ -60,6 +72,19 @@ struct Shim: Sendable {
         {
           const since = Number(document.currentScript.dataset.steady);
           if (since) \(SteadyTime.script)(since);
+        }
+
+        """
+
+    /// Removes the entries of `localStorage` that the script element names, before the page's scripts read them.
+    private static let withoutScriptCopies = """
+        {
+          const keys = document.currentScript.dataset.copies;
+          try {
+            if (keys) for (const key of JSON.parse(keys)) localStorage.removeItem(key);
+          } catch {
+            // The page has no storage.
+          }
         }
 
         """

@@ -16,6 +16,8 @@ package struct SiteRules {
     package private(set) var frozen: Set<String> = []
     /// The URLs among these whose pages are served with their scripts and their recorded live messages instead.
     package private(set) var replayed: Set<String> = []
+    /// The keys of the entries of `localStorage` without which pages start (`ScriptCopies`), by the origins of the pages.
+    private var scriptCopyKeys: [String: Set<String>] = [:]
     /// The names and start URLs of the sites that start on a host.
     private var sitesByHost: [String: [(name: String, start: String)]] = [:]
 
@@ -42,6 +44,9 @@ package struct SiteRules {
             let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
             frozen.formUnion(settings?["frozen"]?.array?.compactMap(\.string) ?? [])
             replayed.formUnion(settings?["replayed"]?.array?.compactMap(\.string) ?? [])
+            for copies in settings?["scriptCopies"]?.array?.compactMap({ ScriptCopies($0) }) ?? [] {
+                scriptCopyKeys[copies.origin, default: []].formUnion(copies.keys)
+            }
             let zone =
                 importedSites.contains(site.name)
                 ? .publicNetwork : settings?["zone"]?.string.flatMap { NetworkZone(name: $0) } ?? .thisMachine
@@ -59,6 +64,11 @@ package struct SiteRules {
                 }
             }
         }
+    }
+
+    /// The keys of the entries of `localStorage` without which the pages of an origin start (`ScriptCopies`), in order.
+    package func scriptCopyKeys(ofOrigin origin: String) -> [String] {
+        scriptCopyKeys[origin]?.sorted() ?? []
     }
 
     /// The nearest network zone in which a user has named the host, by adding a site that starts there. Nil if no

@@ -151,6 +151,7 @@ package struct SiteRun {
             plan.sitePlan.doubts = last.doubts
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
+            plan.sitePlan.scriptCopies = last.scriptCopies
             let freezing = plan.sitePlan.render?.freezing ?? .auto
             plan.sitePlan.frozen = freezing == .never ? [] : last.frozen
             plan.sitePlan.replayed = freezing == .auto ? last.replayed : []

@@ -356,6 +356,26 @@ struct RenderingTests {
         #expect(try targets("/page3", of: "b") == ["/rows/page3"])
     }
 
+    @Test func `large entries that scripts store after the page is quiet are read`() throws {
+        let origin = try site(
+            """
+            <script>localStorage.small = 'a preference'; setTimeout(() => { localStorage.large = 'x'.repeat(5000) }, 1500)</script>
+            """)
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.wantsStorage = true }
+        #expect(outcome.storage == ["large": String(repeating: "x", count: 5000)])
+    }
+
+    @Test func `a request tells whether a script sent it`() throws {
+        let origin = try site(
+            """
+            <script src=/element.js></script>
+            <script>document.head.append(Object.assign(document.createElement('script'), { src: '/added.js' }))</script>
+            """, ["/element.js": script(""), "/added.js": script("")])
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.wantsText = true }
+        let fromScripts = outcome.requests.filter(\.isFromScript).map(\.url)
+        #expect(fromScripts == [origin.url("/added.js")])
+    }
+
     @Test
     func `preludes run before the page's scripts, also in frames and workers, and scripts run after them`()
         throws

@@ -100,6 +100,63 @@ struct RehearsalTests {
         </script>
         """)
 
+    /// A script that loads the modules that a page names in one request, and keeps copies of them in `localStorage`.
+    private static let moduleLoader = """
+        const kept = JSON.parse(localStorage.getItem('modules')) ?? {};
+        const define = (name, source) => { kept[name] = source; show(name); };
+        const show = (name) => document.body.append(Object.assign(document.createElement('p'), { textContent: `Module ${name} runs` }));
+        addEventListener('DOMContentLoaded', () => {
+          const names = document.documentElement.dataset.modules.split(' ');
+          names.filter((name) => name in kept).forEach(show);
+          const missing = names.filter((name) => !(name in kept));
+          if (missing.length) document.head.append(
+            Object.assign(document.createElement('script'), { src: '/load?modules=' + missing.join('.') }));
+          setTimeout(() => localStorage.setItem('modules', JSON.stringify(kept)), 1000);
+        });
+        """
+
+    /// The response with the modules of a request of `moduleLoader`.
+    private static func modules(_ target: String) -> String {
+        let names = target.split(separator: "=").last?.split(separator: ".") ?? []
+        return names.map { name in
+            let lines = (1...60).map { number in
+                "// Line \(number) of the module with the name \(name), which is long enough to be recognised."
+            }
+            return "define('\(name)', `\(lines.joined(separator: "\n"))`);"
+        }.joined(separator: "\n")
+    }
+
+    @Test("A page shows all modules, although its scripts kept copies of some when another page was shown")
+    func scriptCopies() throws {
+        func page(_ modules: String) -> OriginAnswer {
+            .page(
+                """
+                <!DOCTYPE html><html data-modules="\(modules)"><title>t</title><script src=/loader.js></script>
+                <body><a href=/one>One</a> <a href=/two>Two</a>
+                """)
+        }
+        origin.on("/", page("start"))
+        origin.on("/one", page("first second"))
+        origin.on("/two", page("second third"))
+        origin.on("/loader.js", .file(Self.moduleLoader, type: "text/javascript"))
+        origin.otherwise { request in
+            guard request.target.hasPrefix("/load?") else { return .failure(404) }
+            return .file(Self.modules(request.target), type: "text/javascript")
+        }
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render", "always"])
+        #expect(prefetch.status == 0, "\(prefetch)")
+        origin.stop()
+        let server = try Server(home)
+        defer { server.stop() }
+        let visit = try Chromium().open(try server.address(of: origin, "/one"))
+        let isKept =
+            "new Promise((done) => { const wait = () => localStorage.modules ? done(true) : setTimeout(wait, 50); wait() })"
+        #expect(try visit.evaluate(isKept)?.bool == true)
+        try visit.navigate(to: try server.address(of: origin, "/two"))
+        let text = try visit.text()
+        #expect(text.contains("Module second runs") && text.contains("Module third runs"), "\(text)")
+    }
+
     @Test("A page that is blank offline is served as a frozen copy without scripts")
     func frozenCopy() throws {
         origin.on("/", Self.livePage)
@@ -173,6 +230,11 @@ struct RehearsalTests {
                 line.split(separator: "http://localhost:").last?.split(separator: "/").first.flatMap {
                     Int($0)
                 })
+        }
+
+        func address(of origin: TestOrigin, _ target: String) throws -> String {
+            let address = try #require(WebURL(origin.url(target)))
+            return "http://port-\(address.port ?? 0).127-0-0-1.localhost:\(port)\(target)"
         }
 
         func page(of origin: TestOrigin, _ target: String = "/") throws -> String {
