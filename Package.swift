@@ -202,7 +202,11 @@ let package = Package(
             ]),
         tests(
             "InBrowserTests",
-            ["System", "Web", "Digest", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),
+            [
+                "System", "Web", "Digest", "Markup", "Store", "TLS", "HTTPServer", "Browser", "Crawl",
+                "Mirror",
+                "LarderKit",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -39,8 +39,11 @@ struct OfflinePageCheck {
         let plan: SitePlan
         let scope: Scope?
         let rules: CacheRules
+        /// The hosts that had no address at the last prefetch. Pages did not get anything from them online either.
+        let unknownHosts: Set<String>
 
         init(_ site: Site?) {
+            unknownHosts = site.flatMap { MissingURLCounts(of: $0) }?.unknownHosts ?? []
             plan = SitePlan(text: site?.settings ?? "")
             let start = site?.start.compactMap { WebURL($0) } ?? []
             // The check of the stored content ran first, and refuses settings that cannot be read.
@@ -514,6 +517,9 @@ struct OfflinePageCheck {
         if let reason = exclusionRules.reason(against: failed.url) {
             return .init(
                 url: failed.url.href, chain: [page.href], .notFetched, "requested by a browser; \(reason)")
+        }
+        if exclusionRules.unknownHosts.contains(failed.url.host) {
+            return .init(url: failed.url.href, chain: [page.href], .broken, "its host has no address")
         }
         return .init(url: failed.url.href, chain: [page.href], .missing, failed.why)
     }

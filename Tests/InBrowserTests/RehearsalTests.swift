@@ -1,6 +1,8 @@
 import Browser
+import Crawl
 import Digest
 import Glibc
+import Store
 import System
 import TestOrigin
 import Testing
@@ -321,6 +323,27 @@ struct RehearsalTests {
         #expect(prefetch.output.contains("\(origin.url("/words.json")): the server answered 501"))
         #expect(prefetch.output.contains("1 page with scripts opened: same offline as online"))
         #expect(origin.requests.count { $0.target == "/words.json" } == 1)
+    }
+
+    @Test("A request to a host without an address is broken, as online, and no difference")
+    func unknownHost() throws {
+        let request = "fetch(['http:', '', 'gone.invalid', 'a.json'].join('/')).catch(() => 0)"
+        origin.on("/", .page("<!DOCTYPE html><p>Five words of the page</p><script>\(request)</script>"))
+        _ = try larder(["prefetch", origin.url("/")])
+        // A machine without a name server cannot tell whether the name exists.
+        let larder = Larder(at: home.file(".local/share/larder"))
+        let site = try #require(try StoreReader(larder.folder).sites().first)
+        var plan = SitePlan(text: site.settings)
+        for number in plan.missing.indices { plan.missing[number].unknownHosts = ["gone.invalid"] }
+        try StoreWriter(larder.folder).storeSettings(plan.text, ofSite: site.name)
+        var options = OfflineCheckOptions()
+        options.browserCheck = .init()
+        options.browserCheck?.browser = Chromium.executable
+        let findings = try OfflinePageCheck(larder, site: site.name, options).findings(Interruption())
+        #expect(findings.items.map { WebURL($0.name)?.host } == ["gone.invalid"])
+        #expect(findings.items.first?.verdict == .broken)
+        #expect(findings.missing.isEmpty)
+        #expect(findings.rehearsal.level == .rehearsed)
     }
 
     @Test("A page that was equal is not opened again after the site got more responses")
