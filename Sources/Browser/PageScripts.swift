@@ -39,13 +39,14 @@ enum PageScripts {
     static func collectLinks(for visit: PageVisit) -> String {
         """
         \(visit.ignoresActionLinks ? isActionDefinition : "const isAction = () => false;")
+        \(isTemplateDefinition)
         const links = new Set();
         const collect = (root, depth) => {
           for (const e of elements(root)) {
             const name = e.localName;
             if (name === 'a' || name === 'area') {
               if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
-              if (isAction(e)) continue;
+              if (isAction(e) || isTemplate(e)) continue;
               let href = e.href;
               try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
               if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
@@ -75,6 +76,18 @@ enum PageScripts {
                 && actionTexts.has(text.trim().replace(/\\s+/g, ' ').toLowerCase()));
             """
     }
+
+    /// JavaScript that defines `isTemplate`, which returns whether the URL of a link has a placeholder that a template engine
+    /// or a script replaces, as the scan of documents decides it. The fragment names a view, and may contain anything.
+    private static let isTemplateDefinition = #"""
+        const guid = /\{[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\}/gi;
+        const placeholder = new RegExp('<%|\\{\\{|\\{%|[$%]\\{[^}]+\\}|\\{\\d{1,2}\\}|'
+          + '\\{(?=[^}]{1,64}\\})[+./;?&]?[a-z_][a-z0-9_.,:?*+ -]*\\}', 'i');
+        const isTemplate = (e) => {
+          const address = e.getAttribute('href') || '';
+          return /[{<]/.test(address) && placeholder.test(address.split('#')[0].replace(guid, ''));
+        };
+        """#
 
     /// A trivial script. A busy page replies to it late, which shows that its scripts are still running.
     static let busyTest = "1"

@@ -23,7 +23,7 @@ struct FoundLink: Sendable, Equatable {
     var isAction = false
     /// The browser would request it by CORS.
     var isCORS = false
-    /// Why it is not requested, if it belongs to a video or sound that is left out.
+    /// Why it is not requested, if it belongs to a video or sound that is left out, or has a placeholder of a template.
     var leftOut: SkipReason?
 }
 
@@ -192,6 +192,8 @@ struct ReferenceList {
         let flags: LinkFlags
         let hash: UInt64
         let isMedia: Bool
+        /// Whether the reference has a placeholder that a template engine or a script replaces.
+        let isTemplate: Bool
     }
 
     /// The flags by which references with the same text are distinguished.
@@ -228,6 +230,8 @@ struct ReferenceList {
         }
         var flags = occurrence.flags.intersection(Self.distinguishingFlags)
         if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
+        let isTemplate = occurrence.context.isOfAttribute && TemplatePlaceholder.isIn(reference)
+        if isTemplate { flags.insert(.isGuess) }
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
             // Everything after the first number sign is the fragment. Many links differ only in it.
@@ -247,7 +251,7 @@ struct ReferenceList {
             references.append(
                 Reference(
                     range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh,
-                    flags: flags, hash: hash, isMedia: occurrence.kind.isMedia))
+                    flags: flags, hash: hash, isMedia: occurrence.kind.isMedia, isTemplate: isTemplate))
         }
     }
 
@@ -272,7 +276,8 @@ struct ReferenceList {
                 && directivePolicy.skipsLink(isMarked: reference.flags.contains(.isNofollow), on: directives)
             var key: UInt64 = 0
             let isLeftMedia = leavesMedia && reference.isMedia
-            if let memory, let place, !isLeft, !isLeftMedia, !reference.flags.contains(.ignoresBase) {
+            let leftOut: SkipReason? = isLeftMedia ? .rendition : reference.isTemplate ? .guess : nil
+            if let memory, let place, !isLeft, leftOut == nil, !reference.flags.contains(.ignoresBase) {
                 key = place.key(text, hash: reference.hash)
                 if key != 0, let number = memory.number(key) {
                     links.append(
@@ -293,7 +298,7 @@ struct ReferenceList {
                     target: .url(target.key, remember: key), role: reference.role,
                     isRefresh: reference.isRefresh,
                     isGuess: isLeftMedia || reference.flags.contains(.isGuess), isNofollow: isLeft,
-                    isCORS: reference.flags.contains(.isCORS), leftOut: isLeftMedia ? .rendition : nil))
+                    isCORS: reference.flags.contains(.isCORS), leftOut: leftOut))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),

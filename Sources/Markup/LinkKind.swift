@@ -310,6 +310,15 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     package var isXML: Bool { rawValue >> 12 & 1 != 0 }
     package var inner: Inner { Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) ?? .plain }
 
+    /// Whether the reference is the value of an attribute, or an item of a list in it, also in markup that a script writes.
+    package var isOfAttribute: Bool {
+        switch inner {
+        case .plain, .srcset, .spaceList, .commaList: levels > 0
+        case .scriptMarkup: true
+        case .cssString, .cssURL, .scriptString, .scriptTemplate, .json, .refresh, .line: false
+        }
+    }
+
     /// Returns the same position in the markup with a different inner syntax.
     package func with(_ inner: Inner) -> LinkContext {
         LinkContext(levels: levels, isUnquoted: isUnquoted, isXML: isXML, inner)

@@ -257,3 +257,53 @@ enum ReferenceShape {
         return .relative
     }
 }
+
+/// Recognises placeholders that a template engine or a script replaces by a URL, or by a part of one.
+///
+/// Generators of pages write braces that belong to a URL as `%7B` and `%7D`, so that plain ones show a placeholder: `{url}`,
+/// `/items/{id}`, `{{ page.url }}`, `{% url "item" %}`, `${base}/a.png`, `%{path}`, `<%= url %>`. A GUID and JSON in braces are
+/// values.
+package enum TemplatePlaceholder {
+    /// The maximum length of the name in a placeholder with single braces. Longer texts are values.
+    private static let maxNameBytes = 64
+
+    package static func isIn(_ reference: Span<UInt8>) -> Bool {
+        reference.withUnsafeBufferPointer { isIn($0) }
+    }
+
+    static func isIn(_ reference: Bytes) -> Bool {
+        for (index, byte) in reference.enumerated() {
+            let next = index + 1 < reference.count ? reference[index + 1] : 0
+            switch byte {
+            case UInt8(ascii: "<") where next == UInt8(ascii: "%"): return true
+            case UInt8(ascii: "{"):
+                if next == UInt8(ascii: "{") || next == UInt8(ascii: "%") { return true }
+                let rest = reference.part(index + 1..<reference.count)
+                guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else { continue }
+                let previous = index > 0 ? reference[index - 1] : 0
+                if end > 0, previous == UInt8(ascii: "$") || previous == UInt8(ascii: "%") { return true }
+                if isName(rest.part(0..<end)) { return true }
+            default: break
+            }
+        }
+        return false
+    }
+
+    /// Whether a text in braces is a name: a word such as `searchTerms?` or `item.id`, a list of words, or a number of one or
+    /// two digits. An operator of a URI template (RFC 6570) may precede it.
+    private static func isName(_ text: Bytes) -> Bool {
+        guard let first = text.first, text.count <= maxNameBytes else { return false }
+        if first.isDigit { return text.count <= 2 && text.allSatisfy(\.isDigit) }
+        let isOperator = "+./;?&".utf8.contains(first)
+        let name = isOperator ? text.part(1..<text.count) : text
+        guard let start = name.first, start.isLetter || start == UInt8(ascii: "_"), !isGUID(name) else {
+            return false
+        }
+        return name.allSatisfy { $0.isLetter || $0.isDigit || "_.,-:?*+ ".utf8.contains($0) }
+    }
+
+    /// Whether a text has the form of a GUID: 32 hexadecimal digits, in five groups with hyphens between them or in one.
+    private static func isGUID(_ text: Bytes) -> Bool {
+        text.count(where: \.isHex) == 32 && text.allSatisfy { $0.isHex || $0 == UInt8(ascii: "-") }
+    }
+}

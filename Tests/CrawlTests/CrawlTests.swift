@@ -109,6 +109,29 @@ import Web
         #expect(counts.unknownHosts == (answer == .isUnknown ? ["gone.test"] : []))
     }
 
+    @Test func `a URL with a placeholder of a template is not requested, unless another link leads to it`()
+        throws
+    {
+        origin.on(
+            "/",
+            .page(
+                """
+                <meta property=og:url content="{url}"><a href="{{ page.url }}">a</a><a href="/items/{id}">b</a>
+                <img src="{picture}.png" srcset="/{size}.png 2x"><iframe src="<%= frame %>"></iframe>
+                <a href="/{real}">c</a><a href=/two>d</a>
+                """))
+        origin.on("/two", .page("<a href=/%7Breal%7D>c</a>"))
+        origin.on("/%7Breal%7D", .page("a page with braces"))
+        let report = try crawl()
+        let targets = origin.requests.map(\.target)
+        #expect(
+            targets.filter { $0.contains("{") || $0.contains("%7B") || $0.contains("%3C") } == ["/%7Breal%7D"]
+        )
+        #expect(report.missing.isEmpty)
+        #expect(report.pages == 3)
+        #expect(report.skipped.count == 6 && report.skipped.allSatisfy { $0.cause == .guess })
+    }
+
     @Test func `modules and chunks of scripts are fetched, and a wrong guess is not missing`() throws {
         origin.on("/", .page("<script type=module src=/js/main.js></script>"))
         origin.on(

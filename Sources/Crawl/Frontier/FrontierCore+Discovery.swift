@@ -53,7 +53,8 @@ extension FrontierCore {
         guard !known.contains(number), !link.isAction || state(number) != .skipped(.action) else { return }
         // Nor does it need links that are left out. A video is kept as a guess: a later run may choose it, although the page with
         // the link is unchanged.
-        guard link.leftOut == nil || link.isGuess else { return }
+        // A placeholder of a template is no URL.
+        guard link.leftOut == nil || link.isGuess && link.leftOut != .guess else { return }
         let target = linkTarget(number)
         if link.isGuess {
             links.guesses.append(target)
@@ -113,7 +114,11 @@ extension FrontierCore {
             return discoverUnfollowed(url, by: number, for: .action)
         }
         if let reason = link.leftOut {
-            return discoverUnfollowed(url, by: number, role: .asset, for: reason)
+            // Another link to the URL, without a placeholder, confirms a guess.
+            let isTemplate = reason == .guess
+            return discoverUnfollowed(
+                url, by: number, role: isTemplate ? link.role : .asset, flags: isTemplate ? .isGuess : [],
+                for: reason)
         }
         var flags: EntryRecord.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
@@ -385,9 +390,10 @@ extension FrontierCore {
 /// Directives of pages to crawlers: `nofollow` and `noindex`.
 extension FrontierCore {
     /// Adds the target of a link that is not followed. A new entry gets a number, and is skipped; if the link is
-    /// marked `nofollow`, until another link leads to it.
+    /// marked `nofollow` or has a placeholder, until another link leads to it.
     mutating func discoverUnfollowed(
-        _ url: WebURL, by finder: UInt32, role: Role = .page, for reason: SkipReason = .nofollow
+        _ url: WebURL, by finder: UInt32, role: Role = .page, flags: EntryRecord.Flags = [],
+        for reason: SkipReason = .nofollow
     ) -> UInt32 {
         let (number, isNew) = urls.insert(url)
         guard isNew else { return number }
@@ -396,7 +402,7 @@ extension FrontierCore {
             EntryRecord(
                 host: UInt32(hostNumber(of: url)), referrer: finder,
                 depth: min(finderDepth, .max - 1) + (role == .page ? 1 : 0),
-                flags: [],
+                flags: flags,
                 role: role, nearestZone: zone, redirects: 0))
         let depth = Int(records[Int(number)].depth)
         switch role == .page ? scope.pageVerdict(on: url, depth: depth) : scope.verdict(on: url, as: .asset) {
