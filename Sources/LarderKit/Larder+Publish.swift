@@ -30,7 +30,7 @@ public struct PublishOptions: Sendable {
     /// Receives the progress of `publish`: after each file, on the thread that publishes, which waits for the call to return.
     public var progress: (@Sendable (Phase, WorkProgress) -> Void)?
 
-    /// The steps of publishing a folder, in their order. Each takes all files.
+    /// The steps of publishing a folder, in their settings. Each takes all files.
     public enum Phase: String, Sendable, CaseIterable {
         /// The files are read and hashed.
         case reading
@@ -109,7 +109,7 @@ extension Larder {
     public func publish(
         _ folder: String, options: PublishOptions = PublishOptions()
     ) async throws(LarderError) -> PublishReport {
-        let order = try PublishOrder(options)
+        let settings = try PublishSettings(options)
         let interruption = Interruption()
         let store = self.folder
         return try await Self.runOnThread("larder-publish", onCancel: interruption.request) {
@@ -120,7 +120,7 @@ extension Larder {
             let writer = try mapStoreError { () throws(StoreError) in try StoreWriter(store) }
             defer { withExtendedLifetime(writer) {} }
             try release.store(by: writer, options, interruption)
-            return try Self.announce(release, of: app, order, signer: options.key?.publicKey, in: store)
+            return try Self.announce(release, of: app, settings, signer: options.key?.publicKey, in: store)
         }
     }
 
@@ -130,11 +130,11 @@ extension Larder {
     public func change(
         _ change: ReleaseChange, options: PublishOptions = PublishOptions()
     ) async throws(LarderError) -> PublishReport {
-        let order = try PublishOrder(options)
+        let settings = try PublishSettings(options)
         let store = folder
         return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
             let app = try Self.app(options.app, publishing: nil, in: store)
-            return try Self.apply(change, to: app, order, in: store)
+            return try Self.apply(change, to: app, settings, in: store)
         }
     }
 
@@ -174,7 +174,7 @@ extension Larder {
     /// - Parameter device: the ID that the app sends.
     /// - Throws: `LarderError` of kind `.input` for an empty ID or one of more than 256 bytes.
     public func updates(ofDevice device: String) async throws(LarderError) -> [DeviceUpdateReport] {
-        try PublishOrder.validate(device: device)
+        try PublishSettings.validate(device: device)
         let store = folder
         return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
             guard store.exists else { return [] }
@@ -231,32 +231,32 @@ extension Larder {
 
     /// Announces a stored release.
     private static func announce(
-        _ release: ReleaseFolder, of app: AppName, _ order: PublishOrder, signer: ManifestPublicKey?,
+        _ release: ReleaseFolder, of app: AppName, _ settings: PublishSettings, signer: ManifestPublicKey?,
         in store: StoreFolder
     ) throws(LarderError) -> PublishReport {
         var isChanged = true
-        let report = try changeChannel(app, order.channel, in: store) { channel, now in
+        let report = try changeChannel(app, settings.channel, in: store) { channel, now in
             isChanged = true
             let current = channel?.last ?? []
             if !current.isEmpty, current.allSatisfy({ $0.releaseID == release.id && $0.halt == nil }),
                 current.first?.runtimeVersions == release.releases.first?.runtimeVersions.sorted()
             {
-                guard let channel, !order.changesRelease else {
+                guard let channel, !settings.changesRelease else {
                     return .failure(
                         LarderError(
                             .input,
-                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); leave out the folder and change who gets it",
-                            remedy: .changeRelease(app: app.text, channel: order.channel)))
+                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(settings.channel); leave out the folder and change who gets it",
+                            remedy: .changeRelease(app: app.text, channel: settings.channel)))
                 }
                 isChanged = false
                 return .success(ChangedChannel(channel: channel))
             }
-            var changed = channel ?? Channel(order.channel)
-            let number = changed.nextOrder
+            var changed = channel ?? Channel(settings.channel)
+            let number = changed.nextCommandNumber
             for one in release.releases {
-                changed.publish(.release(one), order: number, at: now)
+                changed.publish(.release(one), commandNumber: number, at: now)
             }
-            changed.updateLast { order.apply(to: &$0, isNew: true, at: now) }
+            changed.updateLast { settings.apply(to: &$0, isNew: true, at: now) }
             return .success(ChangedChannel(channel: changed))
         }
         return PublishReport(
@@ -266,11 +266,11 @@ extension Larder {
 
     /// Carries out a change of the last release.
     private static func apply(
-        _ change: ReleaseChange, to app: AppName, _ order: PublishOrder, in store: StoreFolder
+        _ change: ReleaseChange, to app: AppName, _ settings: PublishSettings, in store: StoreFolder
     ) throws(LarderError) -> PublishReport {
-        let report = try changeChannel(app, order.channel, in: store) { channel, now in
+        let report = try changeChannel(app, settings.channel, in: store) { channel, now in
             guard var channel, !channel.last.isEmpty else {
-                return .failure(noChannel(order.channel, of: app))
+                return .failure(noChannel(settings.channel, of: app))
             }
             var reset: [String] = []
             switch change {
@@ -279,23 +279,23 @@ extension Larder {
                     return .failure(
                         LarderError(
                             .input,
-                            "the last release in \(order.channel) of \(app.text) is halted; announce it again",
-                            remedy: .resumeRelease(app: app.text, channel: order.channel)))
+                            "the last release in \(settings.channel) of \(app.text) is halted; announce it again",
+                            remedy: .resumeRelease(app: app.text, channel: settings.channel)))
                 }
-                channel.updateLast { order.apply(to: &$0, isNew: false, at: now) }
+                channel.updateLast { settings.apply(to: &$0, isNew: false, at: now) }
             case .halt: channel.updateLast { $0.stop() }
             case .resume:
                 reset = channel.last.map(\.id)
                 channel.updateLast {
                     $0.resume()
-                    order.apply(to: &$0, isNew: false, at: now)
+                    settings.apply(to: &$0, isNew: false, at: now)
                 }
             case .rollBack:
                 guard channel.last.contains(where: { $0.releaseID != nil }) else {
                     return .failure(
                         LarderError(
                             .input,
-                            "the devices of \(order.channel) already run the code that the app was built with; there is nothing to roll back to"
+                            "the devices of \(settings.channel) already run the code that the app was built with; there is nothing to roll back to"
                         ))
                 }
                 channel.rollBackLast(at: now)
@@ -376,7 +376,7 @@ extension Larder {
 }
 
 /// The parsed options of a publication.
-struct PublishOrder: Sendable {
+struct PublishSettings: Sendable {
     let channel: String
     private let share: Share?
     private let ramp: Rollout.Ramp?

@@ -29,7 +29,7 @@ package struct CapgoCheck: Sendable, Equatable {
         versionName = try values.text("version_name") ?? Self.builtIn
         device = Device(
             id: try values.requiredText("device_id"), platform: .any,
-            runtimeVersion: try values.text("version_build") ?? Rollout.anyVersion,
+            runtimeVersion: try values.text("version_build") ?? Device.unknownVersion,
             currentUpdate: versionName == Self.builtIn ? nil : versionName.lowercased())
         let major = try values.text("plugin_version")?.utf8.prefix { $0 != UInt8(ascii: ".") }
         readsFileLists = major.flatMap { Int(String($0) ?? "") } ?? 0 >= 7

@@ -58,33 +58,34 @@ package struct Channel: Sendable, Equatable {
 
     /// Adds a roll-out and returns it. Its time is after that of the one before, because clients compare them.
     ///
-    /// - Parameter order: the number of the publisher's order; a new one by default (`nextOrder`).
+    /// - Parameter commandNumber: the number of the publish or roll-back command; a new one by default
+    ///   (`nextCommandNumber`).
     @discardableResult package mutating func publish(
-        _ content: Rollout.Content, share: Share = .all, order: Int? = nil, at now: HTTPDate
+        _ content: Rollout.Content, share: Share = .all, commandNumber: Int? = nil, at now: HTTPDate
     ) -> Rollout {
         let date = rollouts.last.map { max(now, $0.date.adding(seconds: 1)) } ?? now
         let rollout = Rollout(
             id: id(of: content, date), date: date, content: content, share: share,
-            order: order ?? nextOrder)
+            commandNumber: commandNumber ?? nextCommandNumber)
         rollouts.append(rollout)
         if rollouts.count > Self.maxRollouts { rollouts.removeFirst() }
         return rollout
     }
 
-    /// The number of a new order.
-    package var nextOrder: Int { (rollouts.last?.order ?? 0) + 1 }
+    /// The number of the next publish or roll-back command.
+    package var nextCommandNumber: Int { (rollouts.last?.commandNumber ?? 0) + 1 }
 
-    /// The roll-outs of the last order: one for each platform of the release, also if they are halted.
+    /// The roll-outs of the last command: one for each platform of the release, also if they are halted.
     package var last: [Rollout] {
-        guard let order = rollouts.last?.order else { return [] }
-        return Array(rollouts[(rollouts.lastIndex { $0.order != order }.map { $0 + 1 } ?? 0)...])
+        guard let number = rollouts.last?.commandNumber else { return [] }
+        return Array(rollouts[(rollouts.lastIndex { $0.commandNumber != number }.map { $0 + 1 } ?? 0)...])
     }
 
-    /// Rolls back the roll-outs of the last order, and returns the new ones, which are those of a new order.
+    /// Rolls back the roll-outs of the last command, and returns the new ones, which belong to a new command.
     @discardableResult package mutating func rollBackLast(at now: HTTPDate) -> [Rollout] {
-        let order = nextOrder
-        for rollout in last { rollBack(rollout.id, order: order, at: now) }
-        return rollouts.last?.order == order ? last : []
+        let number = nextCommandNumber
+        for rollout in last { rollBack(rollout.id, commandNumber: number, at: now) }
+        return rollouts.last?.commandNumber == number ? last : []
     }
 
     /// Halts a roll-out, and announces the update before it to its devices again: the release as a new update, or the code that the app
@@ -92,7 +93,7 @@ package struct Channel: Sendable, Equatable {
     ///
     /// Halting alone would leave the update on the devices that have it, since clients do not return to an older one.
     @discardableResult package mutating func rollBack(
-        _ id: String, order: Int? = nil, at now: HTTPDate
+        _ id: String, commandNumber: Int? = nil, at now: HTTPDate
     ) -> Rollout? {
         guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return nil }
         let platform = rollouts[index].platform
@@ -105,7 +106,7 @@ package struct Channel: Sendable, Equatable {
             }
         }
         rollouts[index].stop()
-        let order = order ?? nextOrder
+        let number = commandNumber ?? nextCommandNumber
         var last: Rollout?
         var published: Set<Release> = []
         // In alphabetical order, so that the update for all versions is first, and those for single ones replace it.
@@ -120,7 +121,7 @@ package struct Channel: Sendable, Equatable {
             let content = before?.content ?? .embedded(platform, runtimeVersion: version)
             // One release may be for several versions.
             if case .release(let release) = content, !published.insert(release).inserted { continue }
-            last = publish(content, order: order, at: now)
+            last = publish(content, commandNumber: number, at: now)
         }
         return last
     }
@@ -131,14 +132,14 @@ package struct Channel: Sendable, Equatable {
         rollouts[(place + 1)...last].contains { $0.halt != nil && $0.content == rollouts[place].content }
     }
 
-    /// Removes the oldest roll-out. Returns false if only the last two orders are left, since a roll-back needs both.
+    /// Removes the oldest roll-out. Returns false if only those of the last two commands are left, since a roll-back needs both.
     mutating func removeOldest() -> Bool {
-        guard Set(rollouts.map(\.order)).count > 2 else { return false }
+        guard Set(rollouts.map(\.commandNumber)).count > 2 else { return false }
         rollouts.removeFirst()
         return true
     }
 
-    /// Changes the roll-outs of the last order.
+    /// Changes the roll-outs of the last command.
     package mutating func updateLast(_ change: (inout Rollout) -> Void) {
         for rollout in last { update(rollout.id, change) }
     }
@@ -147,12 +148,6 @@ package struct Channel: Sendable, Equatable {
     package mutating func update(_ id: String, _ change: (inout Rollout) -> Void) {
         guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return }
         change(&rollouts[index])
-    }
-
-    /// Records the reports of a device: it runs an update, or others failed. Reports on updates of other channels are ignored.
-    package mutating func record(running: String?, failed: [String], of device: String) {
-        for id in failed { update(id) { $0.record(.failure, of: device) } }
-        if let running, !failed.contains(running) { update(running) { $0.record(.success, of: device) } }
     }
 
     /// A UUID, as clients expect, from the channel, the roll-out before, the time and the content. The URL of the content begins

@@ -1,8 +1,8 @@
 internal import Digest
 package import Web
 
-// The state of a channel as JSON, so that a server continues after a restart with the same decisions. A state that does not
-// have exactly these members is rejected as a whole: half a channel could announce the wrong release.
+// The state of a channel as JSON, so that a server continues after a restart with the same decisions. A state in which a
+// member is missing or malformed is rejected as a whole: half a channel could announce the wrong release.
 
 extension Channel: JSONObject {
     package var members: JSONMembers { ["format": 1, "name": name, "rollouts": rollouts] }
@@ -16,7 +16,7 @@ extension Channel: JSONObject {
     private static let maxStoredBytes = 48 << 20
 
     /// Removes the oldest roll-outs until the state has the usual size, and returns it as a text for the store. Those of the last
-    /// two orders stay. Returns nil if these are too large.
+    /// two commands stay. Returns nil if these are too large.
     ///
     /// A release of Expo lists its files in the state, so that 200 of them may be too large to be read again.
     package mutating func shrunkText(
@@ -45,20 +45,21 @@ extension Channel: JSONObject {
 }
 
 extension Rollout: JSONObject {
+    /// The member `order` has the number of the command: stored states have it under this name.
     package var members: JSONMembers {
         [
             "id": id, "date": date.iso8601, "content": content, "share": share.description,
-            "order": order, "ramp": IfAny(ramp),
+            "order": commandNumber, "ramp": IfAny(ramp),
             "allowedDevices": IfAny(allowedDevices.sorted()), "haltRule": IfAny(haltRule),
             "halt": IfAny(halt),
-            "outcomes": IfAny(outcomes.count > 0 ? outcomes : nil),
         ]
     }
 
     init?(_ json: JSONValue) {
         guard let id = json["id"]?.string, let date = json["date"]?.string.flatMap({ HTTPDate(rfc3339: $0) }),
             let content = json["content"].flatMap({ Content($0) }),
-            let share = json["share"]?.string.flatMap({ Share($0) }), let order = json["order"]?.number?.int,
+            let share = json["share"]?.string.flatMap({ Share($0) }),
+            let commandNumber = json["order"]?.number?.int,
             let ramp = (json["ramp"]?.array ?? []).allOrNil({ Step($0) }),
             let devices = (json["allowedDevices"]?.array ?? []).allOrNil(\.string)
         else { return nil }
@@ -72,13 +73,8 @@ extension Rollout: JSONObject {
             guard let known = Halt(value) else { return nil }
             halt = known
         }
-        var outcomes = OutcomeTally()
-        if let value = json["outcomes"] {
-            guard let tally = OutcomeTally(value) else { return nil }
-            outcomes = tally
-        }
         self.init(
-            id: id, date: date, content: content, share: share, order: order, halt: halt, outcomes: outcomes)
+            id: id, date: date, content: content, share: share, commandNumber: commandNumber, halt: halt)
         (self.ramp, allowedDevices, self.haltRule) = (ramp, Set(devices), haltRule)
     }
 }
@@ -202,19 +198,6 @@ extension ReleaseFile: JSONObject {
         self.init(
             key: key, url: url, sha256: sha256, mediaType: mediaType,
             fileExtension: json["fileExtension"]?.string, byteCount: byteCount)
-    }
-}
-
-extension OutcomeTally: JSONObject {
-    package var members: JSONMembers {
-        ["succeeded": Base64.encode(hashes(failed: false)), "failed": Base64.encode(hashes(failed: true))]
-    }
-
-    init?(_ json: JSONValue) {
-        guard let succeeded = json["succeeded"]?.string.flatMap({ Base64.decode($0) }),
-            let failed = json["failed"]?.string.flatMap({ Base64.decode($0) })
-        else { return nil }
-        self.init(succeeded: succeeded, failed: failed)
     }
 }
 

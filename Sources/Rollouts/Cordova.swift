@@ -20,7 +20,7 @@ package struct CordovaRequest: Sendable, Equatable {
         channel = try values.channel("channel", orElse: nil)
         device = Device(
             id: try values.text("device"), platform: .any,
-            runtimeVersion: try values.text("runtime") ?? Rollout.anyVersion)
+            runtimeVersion: try values.text("runtime") ?? Device.unknownVersion)
     }
 }
 

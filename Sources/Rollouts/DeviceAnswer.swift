@@ -53,7 +53,7 @@ package struct DeviceReport: Sendable, Equatable {
     /// Returns nil if an ID is missing or too long.
     init?(rollout: String?, device: String?, hasFailed: Bool) {
         guard let rollout, rollout.utf8.count <= 64,
-            let device = Device(id: device, platform: .any, runtimeVersion: Rollout.anyVersion).id
+            let device = Device(id: device, platform: .any, runtimeVersion: Device.unknownVersion).id
         else { return nil }
         (self.rollout, self.device, self.hasFailed) = (rollout.lowercased(), device, hasFailed)
     }

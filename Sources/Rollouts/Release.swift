@@ -8,7 +8,7 @@ package struct ReleaseFile: Sendable, Hashable {
     package let mediaType: String
     /// The suggested file name extension, with its point; nil for none.
     package let fileExtension: String?
-    /// The size; nil if no client asks for it.
+    /// The size; nil if no client needs it.
     package let byteCount: Int64?
 
     /// Returns nil unless the digest is a SHA-256.
@@ -67,15 +67,19 @@ package struct Release: Sendable, Hashable {
     }
 }
 
-/// A device that asks for an update.
+/// A device that requests an update.
 package struct Device: Sendable, Hashable {
     /// The stable ID of the app on this device; nil if it gives none. Without it, the device gets no release that is for a share
     /// of the devices only.
     package var id: String?
     package var platform: Release.Platform
+    /// The version of the device's native code, or `unknownVersion`.
     package var runtimeVersion: String
     /// The update that it runs; nil if unknown.
     package var currentUpdate: String?
+
+    /// The runtime version of a device that gives none. It fits only releases for all versions (`Rollout.anyVersion`).
+    package static let unknownVersion = ""
 
     /// The maximum size of an ID. Longer ones do not count, since a server stores those that report an outcome.
     package static let maxIDBytes = 256

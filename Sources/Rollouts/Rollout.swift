@@ -45,7 +45,7 @@ package struct Rollout: Sendable, Equatable {
     /// The number of the publish or roll-back command that made the roll-out, counted in the channel. One command can make
     /// several roll-outs, such as one for each platform, and those of the last command are changed together
     /// (`Channel.updateLast`).
-    package let order: Int
+    package let commandNumber: Int
     /// The share of devices that get the update at first.
     package var share: Share
     /// Later shares. One that is smaller than an earlier one has no effect: a device that has the update keeps it.
@@ -56,21 +56,20 @@ package struct Rollout: Sendable, Equatable {
     package var haltRule: HaltRule?
     /// Nil while the roll-out is announced.
     package private(set) var halt: Halt?
-    /// The reports of devices that `record` counted. It stays empty on an update server, which counts the reports in
-    /// `ChannelDatabase`.
-    package private(set) var outcomes = OutcomeTally()
 
-    package init(id: String, date: HTTPDate, content: Content, share: Share = .all, order: Int = 0) {
-        (self.id, self.date, self.content, self.share, self.order) = (id, date, content, share, order)
+    package init(
+        id: String, date: HTTPDate, content: Content, share: Share = .all, commandNumber: Int = 0
+    ) {
+        (self.id, self.date, self.content) = (id, date, content)
+        (self.share, self.commandNumber) = (share, commandNumber)
     }
 
     /// Restores a stored state.
     init(
-        id: String, date: HTTPDate, content: Content, share: Share, order: Int, halt: Halt?,
-        outcomes: OutcomeTally
+        id: String, date: HTTPDate, content: Content, share: Share, commandNumber: Int, halt: Halt?
     ) {
-        self.init(id: id, date: date, content: content, share: share, order: order)
-        (self.halt, self.outcomes) = (halt, outcomes)
+        self.init(id: id, date: date, content: content, share: share, commandNumber: commandNumber)
+        self.halt = halt
     }
 
     /// The share of devices that get the update at a time.
@@ -78,8 +77,7 @@ package struct Rollout: Sendable, Equatable {
         ramp.filter { $0.time <= now }.map(\.share).reduce(share, max)
     }
 
-    /// The runtime version of a release for all versions. Also that of a device whose version is unknown, which fits only
-    /// such releases.
+    /// The runtime version of a release that is for devices of all versions.
     package static let anyVersion = ""
 
     /// Whether the device has the platform and one of the runtime versions of the roll-out.
@@ -135,14 +133,7 @@ package struct Rollout: Sendable, Equatable {
         return share.contains(device: deviceID, of: id) ? .share : .outside
     }
 
-    /// Counts the report of a device in `outcomes`: it runs the update or failed to. Halts the roll-out if too many failed.
-    /// The update server does not call this, but counts in `ChannelDatabase` and calls `stop(ifFailed:of:)`.
-    package mutating func record(_ outcome: OutcomeTally.Outcome, of device: String) {
-        outcomes.record(outcome, of: device)
-        stop(ifFailed: outcomes.failureCount, of: outcomes.count)
-    }
-
-    /// Halts the roll-out if too many devices failed. The update server calls this with the counts of its database
+    /// Halts the roll-out if too many devices failed. The update server counts the reports of devices in its database
     /// (`ChannelDatabase`).
     ///
     /// - Parameters:
@@ -164,12 +155,9 @@ package struct Rollout: Sendable, Equatable {
         if halt == nil { halt = .publisher }
     }
 
-    /// Announces the roll-out again after a halt. Earlier reports must not count any more, since the next failure would halt
-    /// it again. This clears those in `outcomes`; the caller must delete those of the database
-    /// (`ChannelDatabase.Change.resetUpdates`).
-    package mutating func resume() {
-        (halt, outcomes) = (nil, OutcomeTally())
-    }
+    /// Announces the roll-out again after a halt. The caller must delete the earlier reports from the database
+    /// (`ChannelDatabase.Change.resetUpdates`), since with them the next failure would halt it again.
+    package mutating func resume() { halt = nil }
 }
 
 extension Rollout {

@@ -64,9 +64,7 @@ struct ExpoTarget: Target {
         let release = Release(
             platform: device.platform, runtimeVersions: [device.runtimeVersion], launch: file)
         let rollout = channel.publish(.release(release), at: now)
-        for id in request.failedUpdates {
-            channel.record(running: id, failed: [rollout.id], of: device.id ?? id)
-        }
+        channel.update(rollout.id) { $0.stop(ifFailed: request.failedUpdates.count, of: input.count) }
         let stored = Array(channel.members.text().utf8)
         guard (try? JSONValue.parse(stored.span)).flatMap({ Channel($0) }) == channel else {
             return "a stored channel: \(String(decoding: stored, as: UTF8.self))"

@@ -32,7 +32,7 @@ import Web
     ])
     func `a malformed ramp is refused`(text: String) { #expect(Rollout.Ramp(text) == nil) }
 
-    @Test func `the roll-outs of one order are changed and rolled back together`() throws {
+    @Test func `the roll-outs of one command are changed and rolled back together`() throws {
         var channel = Channel("production")
         func release(_ name: String, _ platform: Release.Platform) throws -> Release {
             Release(
@@ -40,9 +40,9 @@ import Web
                 metadata: [Release.idKey: name])
         }
         for name in ["a", "b"] {
-            let order = channel.nextOrder
+            let number = channel.nextCommandNumber
             for platform in [Release.Platform.android, .ios] {
-                channel.publish(.release(try release(name, platform)), order: order, at: Self.now)
+                channel.publish(.release(try release(name, platform)), commandNumber: number, at: Self.now)
             }
         }
         #expect(channel.last.map(\.releaseID) == ["b", "b"])

@@ -20,8 +20,7 @@ import Web
             rollout.allowedDevices = ["a", "b"]
             rollout.haltRule = Rollout.HaltRule(share: Share("3%") ?? .none, minReports: 2)
         }
-        for number in 0..<50 { channel.record(running: second.id, failed: [], of: "good-\(number)") }
-        for number in 0..<5 { channel.record(running: nil, failed: [second.id], of: "bad-\(number)") }
+        channel.update(second.id) { $0.stop(ifFailed: 2, of: 52) }
         channel.rollBack(channel.rollouts[0].id, at: Self.now)
         return channel
     }
@@ -65,7 +64,7 @@ import Web
         ("\"format\":1", "\"format\":2"), ("\"name\":\"production\"", "\"name\":1"), ("12.5%", "112.5%"),
         ("2027-01-15T08:00:01Z", "2027-01-15T07:00:01Z"), ("\"by\":\"failures\"", "\"by\":\"magic\""),
         ("\"platform\":\"android\"", "\"platform\":\"web\""), ("\"minReports\":2", "\"minReports\":-2"),
-        ("\"failed\":\"", "\"failed\":\"AAAA"), ("\"allowedDevices\":[\"a\"", "\"allowedDevices\":[1"),
+        ("\"failed\":2", "\"failed\":\"2\""), ("\"allowedDevices\":[\"a\"", "\"allowedDevices\":[1"),
         ("\"sha256\":\"", "\"sha256\":\"0"), ("\"order\":2", "\"order\":\"2\""),
         ("\"branch\":\"main\"", "\"branch\":1"), ("\"bytes\":12", "\"bytes\":-1"),
         (",\"bytes\":12", ""),

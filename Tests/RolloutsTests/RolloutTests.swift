@@ -181,10 +181,9 @@ import Web
         let old = channel.publish(.release(try release("a")), at: Self.now)
         let new = channel.publish(.release(try release("b")), at: Self.now)
         channel.update(new.id) { $0.haltRule = Rollout.HaltRule(share: Share("3%") ?? .all, minReports: 100) }
-        for number in 0..<97 { channel.record(running: new.id, failed: [], of: "good-\(number)") }
-        for number in 0..<2 { channel.record(running: old.id, failed: [new.id], of: "bad-\(number)") }
+        channel.update(new.id) { $0.stop(ifFailed: 2, of: 99) }
         #expect(update(channel, device("x")) == new.id)
-        channel.record(running: nil, failed: [new.id], of: "bad-2")
+        channel.update(new.id) { $0.stop(ifFailed: 3, of: 100) }
         #expect(update(channel, device("x")) == old.id)
         #expect(channel.rollouts.last?.halt == .failures(failed: 3, of: 100))
         // A device that has it gets no older one.
@@ -201,31 +200,22 @@ import Web
         #expect(update(channel, device("x")) == new.id)
     }
 
-    @Test func `one device counts once, and a failure counts more than a success`() {
-        var tally = OutcomeTally()
-        for _ in 0..<100 { tally.record(.failure, of: "x") }
-        tally.record(.success, of: "x")
-        tally.record(.success, of: "y")
-        tally.record(.failure, of: "y")
-        #expect(tally.count == 2 && tally.failureCount == 2)
-    }
-
     @Test func `few reports stop nothing, and neither do successes`() throws {
         var rollout = Rollout(id: "a", date: Self.now, content: .release(try release("a")))
         rollout.haltRule = Rollout.HaltRule(share: Share("3%") ?? .all, minReports: 10)
-        for number in 0..<9 { rollout.record(.failure, of: "\(number)") }
+        rollout.stop(ifFailed: 9, of: 9)
         #expect(rollout.halt == nil)
         var calm = Rollout(id: "a", date: Self.now, content: .release(try release("a")))
         calm.haltRule = Rollout.HaltRule(share: .none, minReports: 0)
-        for number in 0..<20 { calm.record(.success, of: "\(number)") }
+        calm.stop(ifFailed: 0, of: 20)
         #expect(calm.halt == nil)
     }
 
-    @Test func `reports on unknown updates change nothing`() throws {
+    @Test func `a change of an unknown update changes nothing`() throws {
         var channel = Channel("production")
         channel.publish(.release(try release("a")), at: Self.now)
         let before = channel
-        channel.record(running: "other", failed: ["unknown", ""], of: "x")
+        for id in ["unknown", ""] { channel.update(id) { $0.stop() } }
         #expect(channel == before)
     }
 
