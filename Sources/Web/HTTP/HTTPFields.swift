@@ -11,6 +11,7 @@ package struct HTTPFields: Sendable, Equatable {
         }
     }
 
+    /// The fields in the order of the message.
     package private(set) var list: [Field]
 
     package init() { list = [] }
@@ -23,8 +24,9 @@ package struct HTTPFields: Sendable, Equatable {
         list.append(Field(name: name, value: value))
     }
 
-    /// The fields with each control character in a value replaced by a space. RFC 9110, section 5.5, forbids
-    /// control characters, and some parsers take them for line ends.
+    /// The fields for a client, with each control character in a value replaced by a space. RFC 9110, section
+    /// 5.5, forbids all of them except tabs, and some parsers take them for line ends. `block` replaces only
+    /// CR, LF and NUL, because it must preserve a stored response.
     package var withoutControls: HTTPFields {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
         func hasControl(_ text: String) -> Bool {
@@ -81,11 +83,12 @@ package struct HTTPFields: Sendable, Equatable {
     }
 }
 
-/// A small set of field names. It compares lengths first, so that most other names need not be read.
+/// A small set of field names. `contains` looks at the length of a name first, which excludes most names that are
+/// not in the set.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
     /// An array, since hashing a name costs more than comparing it with a few others.
     private var names: [String]
-    /// A bit for each length that occurs. The last bit stands for all greater lengths.
+    /// A bit for each length in bytes that occurs. The last bit stands for 63 bytes and more.
     private var lengths: UInt64 = 0
 
     package init(_ names: some Sequence<String>) {
@@ -157,8 +160,8 @@ extension HTTPFields {
         return length
     }
 
-    /// The time in seconds that caches on the way kept the response, at most 2^31. If there are several
-    /// values, the first counts.
+    /// The estimate of caches for the time in seconds since the origin generated or validated the response (RFC
+    /// 9111, section 5.1), at most 2^31 (section 1.2.2). If there are several values, the first counts.
     package var age: Int? {
         elements("Age").first.flatMap { HTTPGrammar.cappedInteger($0.utf8) }
     }
@@ -185,7 +188,8 @@ extension HTTPFields {
     /// Bytes of a value that are not UTF-8 are preserved (RFC 9110, section 5.5; see `reversibleText`). In
     /// fields that contain URLs or file names, a value that is not UTF-8 is read as ISO 8859-1 instead.
     ///
-    /// - Parameter isReceived: whether the block was received from a server, not written by `block`.
+    /// - Parameter isReceived: whether the block was received from a server. In a block that `block` wrote, some
+    ///   private-use characters stand for bytes that are not UTF-8; in a received one they are themselves.
     package init(block: Span<UInt8>, isReceived: Bool = false) {
         self.init()
         list.reserveCapacity(12)
@@ -239,11 +243,11 @@ extension HTTPFields {
         for field in list where HTTPGrammar.isToken(field.name.utf8) {
             text += field.name
             text += ": "
-            func isBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D || byte == 0 }
-            let isBroken =
-                field.value.utf8.withContiguousStorageIfAvailable { $0.contains(where: isBreak) }
-                ?? field.value.utf8.contains(where: isBreak)
-            if isBroken {
+            func isDangerous(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D || byte == 0 }
+            let needsReplacement =
+                field.value.utf8.withContiguousStorageIfAvailable { $0.contains(where: isDangerous) }
+                ?? field.value.utf8.contains(where: isDangerous)
+            if needsReplacement {
                 text.unicodeScalars.append(
                     contentsOf: field.value.unicodeScalars.map {
                         $0 == "\n" || $0 == "\r" || $0 == "\0" ? " " : $0

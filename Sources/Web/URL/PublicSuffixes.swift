@@ -18,10 +18,10 @@ package struct PublicSuffixes: Sendable {
 
     /// The rules by the ASCII form of their names.
     private var rules: [String: Rule] = [:]
-    /// The names all of whose children are suffixes.
+    /// The names from rules with a wildcard: `ck` for `*.ck`. Every name directly below one of them is a suffix.
     private var wildcards: Set<String> = []
 
-    /// Reads no more than this. The list has less than a megabyte.
+    /// The number of bytes of the list that are read at most, approximately. The list has less than a megabyte.
     private static let maxBytes = 16 << 20
 
     /// Whether any rule was read.
@@ -53,7 +53,7 @@ package struct PublicSuffixes: Sendable {
         return bytes
     }
 
-    /// Adds the rule in a line, which ends at the first whitespace.
+    /// Adds the rule in a line, which ends at the first whitespace. Ignores comments and empty lines.
     private mutating func add(line: Span<UInt8>) {
         var end = 0
         while end < line.count, line[end] > 0x20 { end += 1 }
@@ -68,6 +68,7 @@ package struct PublicSuffixes: Sendable {
         }
     }
 
+    /// Returns the name of a rule in the form that parsed URLs have; nil if it is not a valid host name.
     private static func asciiName(_ rule: Span<UInt8>) -> String? {
         if isASCIIForm(rule) { return rule.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
         var ascii: [UInt8] = []
@@ -75,8 +76,9 @@ package struct PublicSuffixes: Sendable {
         return String(decoding: ascii, as: UTF8.self)
     }
 
-    /// Whether a name is its own ASCII form, as most are. It has only lower-case letters, hyphens and dots,
-    /// so it is not an IP address either.
+    /// Whether a name is certainly its own ASCII form, so that the slower `HostParser` need not convert it. This is true
+    /// for most names. A name of lower-case letters, hyphens and dots cannot be an IP address, which the parser
+    /// would normalize.
     private static func isASCIIForm(_ rule: Span<UInt8>) -> Bool {
         var isLabelStart = true
         for index in rule.indices {
