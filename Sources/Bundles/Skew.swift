@@ -8,7 +8,7 @@ package import Web
 ///   page requests: the page belongs to one release, the manifest to another; see `ReleaseNames`;
 /// - *release*: the body of a URL does not match the manifest, but matches the manifest of another release;
 ///   see `KnownReleases`;
-/// - *generation*: two responses for one URL within one check differ, as while servers are updated one by
+/// - *responses*: two responses for one URL within one check differ, as while servers are updated one by
 ///   one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `known` are the names in the manifest that differ only in their hash, in order.
@@ -16,7 +16,7 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `found` is the name of the other release, `expected` that of the expected one.
     case release(expected: String, found: String)
     /// `by` names the difference: `MD5` or `status`.
-    case generation(by: String, first: String, second: String)
+    case responses(by: String, first: String, second: String)
 
     package var description: String {
         switch self {
@@ -24,7 +24,7 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
             "\(page) requests \(requested), but the manifest has \(known.joined(separator: ", ")): "
                 + "they belong to different releases"
         case .release(let expected, let found): "it is the bundle of \(found), not \(expected)"
-        case .generation(let by, let first, let second):
+        case .responses(let by, let first, let second):
             "it changed between two responses: \(by) was \(first), then \(second)"
         }
     }

@@ -245,13 +245,13 @@ package struct BundleCheck {
 
     private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
         var table = [[Examination?]](repeating: [], count: columns.count)
-        let tally = ProgressCounter(.bundles, of: targets.count * columns.count, progress)
+        let progressCounter = ProgressCounter(.bundles, of: targets.count * columns.count, progress)
         // Local places first: fetched bodies are compared with theirs.
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
                 table[place] = try local.examine(targets, column, evidence, interruption)
-                tally.add(targets.count)
+                progressCounter.add(targets.count)
             } catch {
                 throw LarderError(error)
             }
@@ -260,10 +260,10 @@ package struct BundleCheck {
         let local = table
         for (place, column) in columns.enumerated() where column.local == nil {
             let live = LiveBundles(
-                targets, base: column.baseIndex,
+                targets, baseIndex: column.baseIndex,
                 nearestZone: access.nearestZone(of: source, at: column.baseIndex),
-                evidence, interruption, tally)
-            table[place] = try live.examine { matchingLocalBody($0, local) }
+                evidence, interruption, progressCounter)
+            table[place] = try live.examine(comparingWith: { matchingLocalBody($0, local) })
             try addDifferences(to: &table, from: live, at: place)
         }
         findReleases(of: &table)
@@ -336,12 +336,12 @@ package struct BundleCheck {
             }
             let bodies = numbers.compactMap { number in
                 local.content(of: targets[number].urls[column.baseIndex], column).map {
-                    (number: number, content: $0)
+                    (targetIndex: number, content: $0)
                 }
             }
             for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
                 guard let difference else { continue }
-                table[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
+                table[place][body.targetIndex]?.add(difference, from: columns[livePlace].name, byteCount: nil)
             }
         }
     }

@@ -7,20 +7,23 @@ internal import Store
 internal import System
 internal import Web
 
-/// Fetches bundles on a few threads and hashes the bodies while they arrive, without storing them.
+/// Fetches the bundles of a check from the live site on a few threads, and hashes the bodies while they arrive, without
+/// storing them.
 ///
 /// A bundle is requested up to three times: first with decoding; again without decoding, if it has a digest of the encoded
 /// body; and again if it does not match or is gone, since servers of one site may have different releases during a
 /// deployment. If the two responses differ, the finding is a skew.
 struct LiveBundles {
     private let targets: [CheckTarget]
-    /// The index of the base among the URLs of a target.
-    private let base: Int
-    /// The nearest network zone that requests for the bundles may connect to.
+    /// The index, in `CheckTarget.urls`, of the URLs to fetch. A check may compare several base URLs.
+    private let baseIndex: Int
+    /// The nearest network zone that requests for the bundles may connect to, such as the public network for a manifest
+    /// from there.
     private let nearestZone: NetworkZone
+    /// The kinds of weak evidence to report.
     private let evidence: Evidence
     private let interruption: Interruption
-    private let tally: ProgressCounter
+    private let progress: ProgressCounter
 
     /// The maximum number of threads. One thread hashes as fast as two transfers deliver.
     private static let maxThreads = 4
@@ -30,82 +33,92 @@ struct LiveBundles {
     /// for the rest: the server then has a general problem, which more requests do not explain.
     private static let maxRefetchedBundles = 100
 
+    /// - Parameter progress: counts the bundles that were fetched for the first time.
     init(
-        _ targets: [CheckTarget], base: Int, nearestZone: NetworkZone, _ evidence: Evidence,
-        _ interruption: Interruption,
-        _ tally: ProgressCounter
+        _ targets: [CheckTarget], baseIndex: Int, nearestZone: NetworkZone, _ evidence: Evidence,
+        _ interruption: Interruption, _ progress: ProgressCounter
     ) {
         self.targets = targets
-        self.base = base
+        self.baseIndex = baseIndex
         self.nearestZone = nearestZone
         self.evidence = evidence
         self.interruption = interruption
-        self.tally = tally
+        self.progress = progress
     }
 
     /// Fetches and examines all bundles; the result is nil for those that an interruption left out. Blocks.
     ///
-    /// - Parameter good: returns a matching body of the bundle at this index from another place, if there is
-    ///   one.
-    func examine(_ good: (Int) -> Examination.MatchingBody?) throws(LarderError) -> [Examination?] {
-        var results = try fetch(targets.indices.map { LiveRequest(number: $0) }, tally)
-        let coded = results.indices.filter { results[$0]?.needsEncodedBody == true }
-        for (number, result) in zip(coded, try fetch(coded.map { .init(number: $0, keepsCoding: true) })) {
-            guard let result, let first = results[number] else { continue }
-            results[number]?.examination = first.examination(withEncoded: result)
+    /// - Parameter matchingBody: returns a local body that matches the bundle of the target with this index, if there
+    ///   is one. A live body that does not match is compared with it, to report the first difference.
+    func examine(
+        comparingWith matchingBody: (Int) -> Examination.MatchingBody?
+    ) throws(LarderError) -> [Examination?] {
+        var results = try fetch(targets.indices.map { LiveRequest(targetIndex: $0) }, progress)
+        let encoded = results.indices.filter { results[$0]?.needsEncodedBody == true }
+        let encodedResults = try fetch(encoded.map { LiveRequest(targetIndex: $0, keepsCoding: true) })
+        for (target, result) in zip(encoded, encodedResults) {
+            guard let result, let first = results[target] else { continue }
+            results[target]?.examination = first.examination(withEncoded: result)
         }
         let refetched = results.indices.filter { results[$0]?.isWorthRefetching == true }.prefix(
             Self.maxRefetchedBundles)
-        let again = refetched.map { LiveRequest(number: $0, good: good($0)) }
-        for (task, result) in zip(again, try fetch(again)) {
-            guard let result, let first = results[task.number] else { continue }
-            results[task.number]?.examination = first.examination(
-                afterRefetch: result, comparedWith: task.good)
+        let matchingBodies = refetched.map(matchingBody)
+        let requests = zip(refetched, matchingBodies).map {
+            LiveRequest(targetIndex: $0, comparedBody: $1?.content)
+        }
+        for ((target, matching), result) in zip(zip(refetched, matchingBodies), try fetch(requests)) {
+            guard let result, let first = results[target] else { continue }
+            results[target]?.examination = first.examination(afterRefetch: result, comparedWith: matching)
         }
         return results.map { $0?.examination }
     }
 
     /// Fetches the bundles of local bodies that do not match, and returns where each local body first differs
     /// from the fetched one; nil if they cannot be compared.
-    func differences(of bodies: [(number: Int, content: BodyContent)]) throws(LarderError) -> [Difference?] {
-        let tasks = bodies.prefix(Self.maxRefetchedBundles).map {
-            LiveRequest(number: $0.number, good: Examination.MatchingBody(place: "", content: $0.content))
+    ///
+    /// - Parameter bodies: the local bodies, each with the index of its target.
+    func differences(
+        of bodies: [(targetIndex: Int, content: BodyContent)]
+    ) throws(LarderError) -> [Difference?] {
+        let requests = bodies.prefix(Self.maxRefetchedBundles).map {
+            LiveRequest(targetIndex: $0.targetIndex, comparedBody: $0.content)
         }
-        return try fetch(tasks).map { $0?.difference?.reversed }
+        // The local body is the one with the mistake here, but `fetch` takes the fetched body for that.
+        return try fetch(requests).map { $0?.difference?.reversed }
     }
 
-    /// Returns the result of each task, in their order.
+    /// Returns the result of each request, in their order; nil for those that an interruption left out.
     ///
     /// - Throws: `LarderError` if this machine fails, because that would affect all other bundles too.
-    private func fetch(_ tasks: [LiveRequest], _ tally: ProgressCounter? = nil) throws(LarderError)
-        -> [LiveResult?]
-    {
-        guard !tasks.isEmpty else { return [] }
+    private func fetch(
+        _ requests: [LiveRequest], _ progress: ProgressCounter? = nil
+    ) throws(LarderError) -> [LiveResult?] {
+        guard !requests.isEmpty else { return [] }
         let threads = min(Machine.coreCount, Self.maxThreads)
-        let (targets, base, nearestZone) = (targets, base, nearestZone)
+        let (targets, baseIndex, nearestZone) = (targets, baseIndex, nearestZone)
         let (evidence, interruption) = (evidence, interruption)
         do throws(FetchFailure) {
-            return try ParallelWork.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
-                (next, give) throws(FetchFailure) in
-                let bodies = LiveBodyReceiver(tasks, targets, base: base, evidence)
+            return try ParallelWork.share(requests.count, atMost: threads, named: "larder-live", interruption)
+            {
+                (nextIndex, give) throws(FetchFailure) in
+                let bodies = LiveBodyReceiver(requests, targets, baseIndex: baseIndex, evidence)
                 try FetchBatch.run(
                     options: .forReading, running: max(1, Self.maxConnections / threads), receiver: bodies,
                     interruption: interruption,
                     next: {
-                        guard let place = next() else { return nil }
-                        let task = tasks[place]
+                        guard let index = nextIndex() else { return nil }
+                        let target = targets[requests[index].targetIndex]
                         var request = FetchRequest(
-                            number: UInt32(place), url: targets[task.number].urls[base],
-                            nearestZone: nearestZone)
-                        request.keepsCoding = task.keepsCoding
-                        if let wanted = targets[task.number].bundle.acceptSignature {
-                            request.fields.set("Accept-Signature", wanted)
+                            number: UInt32(index), url: target.urls[baseIndex], nearestZone: nearestZone)
+                        request.keepsCoding = requests[index].keepsCoding
+                        if let value = target.bundle.acceptSignature {
+                            request.fields.set("Accept-Signature", value)
                         }
                         return request
                     },
-                    each: { place, outcome in
-                        give(place, bodies.finish(place, outcome))
-                        tally?.add()
+                    each: { index, outcome in
+                        give(index, bodies.finish(index, outcome))
+                        progress?.add()
                     })
                 if let failure = bodies.failure { throw failure }
             }
@@ -117,23 +130,25 @@ struct LiveBundles {
 
 /// One request for the bundle of a target.
 struct LiveRequest: Sendable {
-    /// The index of the target.
-    let number: Int
+    let targetIndex: Int
     /// Whether the body is hashed without decoding its content coding.
     var keepsCoding = false
-    /// The body that the response is compared with.
-    var good: Examination.MatchingBody?
+    /// The body with which the response is compared byte by byte; nil for no comparison.
+    var comparedBody: BodyContent?
 }
 
 /// Hashes the bodies of a batch while they arrive. Belongs to the thread of the batch's loop.
 ///
-/// For each request, the loop calls `begin` once, then `take` for each piece, then `finish`. A retried request begins again.
+/// For each response, the loop calls `begin`, and if that returns true, `take` for each piece. Redirects and retries begin
+/// again. `finish` is called at the end of each request. The number of a request is its index in `requests`.
 final class LiveBodyReceiver: BodyReceiver {
-    /// A response that is being received.
-    private struct Reception {
+    /// A successful response that is being received.
+    private struct IncomingResponse {
+        /// The bundle of the target, with the weak evidence of the response's header fields.
         let bundle: Bundle
         let meter: BundleMeter
-        let isCoded: Bool
+        /// Whether the body has a content coding, which is decoded before it is hashed.
+        let isDecoded: Bool
         var comparison: Comparison?
         var byteCount = 0
 
@@ -146,71 +161,71 @@ final class LiveBodyReceiver: BodyReceiver {
     /// The number of bytes beyond its expected size after which the transfer of a body is aborted.
     private static let maxSurplusBytes = 4 * 1024 * 1024
 
-    /// The comparison of an arriving body with a body that matches.
+    /// The comparison of an arriving body with `LiveRequest.comparedBody`.
     private struct Comparison {
-        let good: BodyPieces
+        let expected: BodyPieces
         var meter = DifferenceMeter()
     }
 
-    private let tasks: [LiveRequest]
+    private let requests: [LiveRequest]
     private let targets: [CheckTarget]
-    /// The index of the base among the URLs of a target.
-    private let base: Int
+    /// The index, in `CheckTarget.urls`, of the URLs that are fetched.
+    private let baseIndex: Int
     private let evidence: Evidence
-    /// The URLs that redirects lead to, by the index of the task.
-    private var redirected: [UInt32: WebURL] = [:]
-    /// The responses that are being received, by the index of their task.
-    private var receptions: [UInt32: Reception] = [:]
+    /// The targets of redirects, by the number of the request. Signatures of a response cover its own URL.
+    private var redirectTargets: [UInt32: WebURL] = [:]
+    private var responses: [UInt32: IncomingResponse] = [:]
     private var statuses: [UInt32: Int] = [:]
     /// A failure of this machine, as opposed to a server.
     private(set) var failure: FetchFailure?
 
-    init(_ tasks: [LiveRequest], _ targets: [CheckTarget], base: Int, _ evidence: Evidence) {
-        self.tasks = tasks
+    init(_ requests: [LiveRequest], _ targets: [CheckTarget], baseIndex: Int, _ evidence: Evidence) {
+        self.requests = requests
         self.targets = targets
-        self.base = base
+        self.baseIndex = baseIndex
         self.evidence = evidence
     }
 
     func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool {
         statuses[number] = status
-        receptions[number] = nil
-        let task = tasks[Int(number)]
-        let url = redirected[number] ?? targets[task.number].urls[base]
+        responses[number] = nil
+        let request = requests[Int(number)]
+        let target = targets[request.targetIndex]
+        let url = redirectTargets[number] ?? target.urls[baseIndex]
         guard (200..<300).contains(status) else {
-            redirected[number] = fields["Location"].flatMap { WebURL($0, base: url) }
+            redirectTargets[number] = fields["Location"].flatMap { WebURL($0, base: url) }
             return false
         }
-        let stated = ResponseIntegrity(
+        let integrity = ResponseIntegrity(
             of: SignedMessage(url: url, status: status, fields: fields), at: SystemClock.secondsSinceEpoch())
-        let bundle = targets[task.number].bundle.addingHeaderEvidence(of: fields, evidence)
-        let isCoded = fields.isCoded && !task.keepsCoding
-        receptions[number] = Reception(
-            bundle: bundle, meter: BundleMeter(bundle, stated, isCoded: isCoded), isCoded: isCoded,
-            comparison: task.good.flatMap { BodyPieces($0.content) }.map { Comparison(good: $0) })
+        let bundle = target.bundle.addingHeaderEvidence(of: fields, evidence)
+        let isDecoded = fields.isCoded && !request.keepsCoding
+        responses[number] = IncomingResponse(
+            bundle: bundle, meter: BundleMeter(bundle, integrity, isCoded: isDecoded), isDecoded: isDecoded,
+            comparison: request.comparedBody.flatMap { BodyPieces($0) }.map { Comparison(expected: $0) })
         return true
     }
 
     func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool {
-        guard let run = receptions[number] else { return false }
-        run.meter.update(bytes)
-        receptions[number]?.byteCount += bytes.count
-        if let good = run.comparison?.good {
+        guard let response = responses[number] else { return false }
+        response.meter.update(bytes)
+        responses[number]?.byteCount += bytes.count
+        if let expected = response.comparison?.expected {
             let piece = bytes.withUnsafeBufferPointer { Array($0) }
-            receptions[number]?.comparison?.meter.update(piece, expected: good.next)
+            responses[number]?.comparison?.meter.update(piece, expected: expected.next)
         }
-        return receptions[number]?.isTooLarge == false
+        return responses[number]?.isTooLarge == false
     }
 
-    /// Returns the result of a request. Call it once for each, after the response has ended.
-    func finish(_ place: Int, _ outcome: Result<FetchedResponse, FetchFailure>) -> LiveResult {
-        let number = UInt32(place)
+    /// Returns the result of the request with this index. Call it once for each, after the response has ended.
+    func finish(_ index: Int, _ outcome: Result<FetchedResponse, FetchFailure>) -> LiveResult {
+        let number = UInt32(index)
         let status = statuses.removeValue(forKey: number)
-        let run = receptions.removeValue(forKey: number)
-        redirected[number] = nil
-        if let run, run.isTooLarge {
-            let counted = Measurement(uncoded: Measurement.Body(byteCount: run.byteCount, digests: []))
-            var finding = run.bundle.finding(on: counted)
+        let response = responses.removeValue(forKey: number)
+        redirectTargets[number] = nil
+        if let response, response.isTooLarge {
+            let counted = Measurement(uncoded: Measurement.Body(byteCount: response.byteCount, digests: []))
+            var finding = response.bundle.finding(on: counted)
             finding.remarks = ["it continues, and the rest was not downloaded"]
             return LiveResult(status: status, examination: Examination(finding))
         }
@@ -219,18 +234,18 @@ final class LiveBodyReceiver: BodyReceiver {
             if failure.kind == .machine { self.failure = self.failure ?? failure }
             return LiveResult(status: status, examination: .missing(failure.description))
         case .success:
-            guard var run else {
+            guard var response else {
                 return LiveResult(status: status, examination: .missing("no response"))
             }
-            let measured = run.meter.measurement()
+            let bundle = response.bundle
+            let measured = response.meter.measurement()
             var result = LiveResult(
-                status: status, examination: Examination(run.bundle.finding(on: measured), measured: measured)
-            )
-            result.claimedBundle = run.bundle
+                status: status, examination: Examination(bundle.finding(on: measured), measured: measured))
+            result.bundle = bundle
             result.measured = measured
-            result.needsEncodedBody = run.isCoded && !run.bundle.algorithms(of: .encoded).isEmpty
-            if let good = run.comparison?.good {
-                result.difference = run.comparison?.meter.finish(expected: good.next)
+            result.needsEncodedBody = response.isDecoded && !bundle.algorithms(of: .encoded).isEmpty
+            if let expected = response.comparison?.expected {
+                result.difference = response.comparison?.meter.finish(expected: expected.next)
             }
             return result
         }
@@ -242,12 +257,12 @@ struct LiveResult: Sendable {
     /// Nil if there was no response.
     let status: Int?
     var examination: Examination
-    /// The bundle with the digests that the response itself gives.
-    var claimedBundle: Bundle?
+    /// The bundle, with the weak evidence of the response's header fields. Nil without a complete response, as `measured`.
+    var bundle: Bundle?
     var measured: Measurement?
     /// Whether the bundle has a digest of the encoded body, but the body was decoded on arrival.
     var needsEncodedBody = false
-    /// The first difference from the body that it was compared with.
+    /// The first difference from `LiveRequest.comparedBody`; nil if there is none.
     var difference: Difference?
 
     /// Whether a second request makes sense: during a deployment, servers of one site may differ.
@@ -261,35 +276,40 @@ struct LiveResult: Sendable {
 
     /// Returns the finding that also uses the digests of the encoded body, which another request measured.
     func examination(withEncoded other: LiveResult) -> Examination {
-        guard let measured, let sent = other.measured?.decoded, let bundle = other.claimedBundle else {
+        // The other request did not decode its body, so the bytes that it measured are the encoded body.
+        guard let measured, let encoded = other.measured?.decoded, let bundle = other.bundle else {
             return examination
         }
-        let both = Measurement(decoded: measured.decoded, encoded: sent, measured.response)
+        let both = Measurement(decoded: measured.decoded, encoded: encoded, measured.response)
         return Examination(bundle.finding(on: both), measured: both)
     }
 
-    /// Returns the finding after a second request: if both responses differ, the server has two releases.
-    func examination(afterRefetch other: LiveResult, comparedWith good: Examination.MatchingBody?)
-        -> Examination
-    {
+    /// Returns the finding after a second request: a skew if both responses differ, else this finding, with the first
+    /// difference of the second response from the matching body.
+    func examination(
+        afterRefetch other: LiveResult, comparedWith matching: Examination.MatchingBody?
+    ) -> Examination {
         if let skew = skew(with: other) {
             return Examination(Finding(.skew(skew), remarks: examination.finding.remarks))
         }
         var examination = examination
-        if let good, let difference = other.difference { examination.add(difference, from: good) }
+        if let matching, let difference = other.difference { examination.add(difference, from: matching) }
         return examination
     }
 
+    /// The skew between two responses for one URL; nil if both have the same body, or if one of them may have failed for
+    /// another reason.
     private func skew(with other: LiveResult) -> Skew? {
         guard let measured, let again = other.measured else {
+            // Without a verified second response, different statuses may only be two failures.
             guard let status, let second = other.status, other.examination.finding.verdict == .verified else {
                 return nil
             }
-            return .generation(by: "status", first: "\(status)", second: "\(second)")
+            return .responses(by: "status", first: "\(status)", second: "\(second)")
         }
         for digest in measured.decoded.digests {
             guard let second = again.decoded.digest(digest.algorithm), second != digest else { continue }
-            return .generation(by: digest.algorithm.label, first: digest.hex, second: second.hex)
+            return .responses(by: digest.algorithm.label, first: digest.hex, second: second.hex)
         }
         return nil
     }

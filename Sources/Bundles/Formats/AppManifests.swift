@@ -7,7 +7,7 @@ enum WeexManifest {
     /// configuration and is not the digest of a bundle.
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.weex)
-        manifest.version = try root["version"]?.version()
+        manifest.version = try root["version"]?.optionalText()
         var list = BundleList()
         for page in try root.requiredMember("pages", "an array").elements() {
             let url = try page.requiredMember("js", "the URL of a bundle")
@@ -34,7 +34,7 @@ enum WeexManifest {
                     + "and not after its content")
         }
         var manifest = Manifest(.weexBundle)
-        manifest.version = try answer["version"]?.version()
+        manifest.version = try answer["version"]?.optionalText()
         guard let url = urlKeys.lazy.compactMap({ answer[$0] }).first else {
             throw answer.error("expected the bundle's \"url\" and \"md5\", found no \"url\"")
         }
@@ -74,7 +74,7 @@ enum CordovaManifest {
                 throw root.typeError(expected: "an array of files, or chcp.json's object")
             }
             manifest.base = try root.requiredMember("content_url", "the URL of the files").text().asFolder
-            manifest.version = try root["release"]?.version()
+            manifest.version = try root["release"]?.optionalText()
             manifest.continuation = "chcp.manifest"
             manifest.continuationDigest = try root[digestMember]?.digest(.sha256)
             return manifest
@@ -100,7 +100,7 @@ extension String {
 enum CocosManifest {
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.cocos)
-        manifest.version = try root["version"]?.version()
+        manifest.version = try root["version"]?.optionalText()
         manifest.base = try root["packageUrl"]?.text().asFolder
         guard let assets = root["assets"] else {
             manifest.continuation = try root.requiredMember("remoteManifestUrl", "\"assets\" or a URL").text()
@@ -126,7 +126,7 @@ enum CocosManifest {
 enum AngularManifest {
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.angular)
-        manifest.version = try root["timestamp"]?.version()
+        manifest.version = try root["timestamp"]?.optionalText()
         manifest.created = root["timestamp"]?.millisecondTime
         var list = BundleList()
         for (url, digest) in try root.requiredMember("hashTable", "an object").members() {

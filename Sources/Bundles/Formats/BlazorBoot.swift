@@ -169,7 +169,8 @@ struct BlazorBoot {
             relative.hasPrefix("../") && !framework.isEmpty
             ? String(relative.dropFirst(3)) : framework + relative
         let bundle = Bundle(
-            reference: PathReference.reference(to: path), claims: try integrity?.toolIntegrityClaims() ?? [],
+            reference: PathReference.reference(to: path),
+            claims: try integrity?.lenientIntegrityClaims() ?? [],
             isRequired: isRequired)
         try node.add(bundle, to: &list)
     }

@@ -4,6 +4,7 @@ internal import Web
 /// Maps of file names to URLs, written by webpack-assets-manifest, webpack-manifest-plugin and
 /// create-react-app.
 enum AssetMap {
+    /// Reads the format of webpack-assets-manifest and webpack-manifest-plugin:
     /// `{"app.js": "app-3f2a9c81.js", "b.js": {"src", "integrity"}, "entrypoints": {…}}`
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var list = BundleList()
@@ -17,22 +18,25 @@ enum AssetMap {
         return Manifest(.webpackAssets, bundles: list.bundles)
     }
 
-    /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints":
-    /// ["static/js/main.3f2a9c81.js"]}`. The entry points are among the files, but without the public path,
-    /// which the manifest does not contain.
+    /// Reads the format of create-react-app: `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints":
+    /// ["static/js/main.3f2a9c81.js"]}`. The entry points are not added: they are among the files, but here without
+    /// the public path, which the manifest does not contain elsewhere.
     static func readCRA(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var list = BundleList()
         for (_, node) in try root.requiredMember("files", "an object").members() { try add(node, to: &list) }
+        // Only validated, so that a malformed manifest is an error.
         for entry in try root["entrypoints"]?.elements() ?? [] { _ = try entry.text() }
         return Manifest(.cra, bundles: list.bundles)
     }
 
+    /// Whether the members of a JSON object look like those of `read(_:)`: each is a file name with a point, or an
+    /// object with `src`.
     static func isRecognised(_ members: [JSONValue.Member]) -> Bool {
         let files = members.filter { $0.key != "entrypoints" }
         return !files.isEmpty
             && files.allSatisfy { file in
                 if file.value["src"]?.string != nil { return true }
-                return file.value.string?.utf8.contains(0x2E) ?? false
+                return file.value.string?.utf8.contains(UInt8(ascii: ".")) ?? false
             }
     }
 
@@ -41,7 +45,7 @@ enum AssetMap {
         var claims: [Claim] = []
         if node.value.members != nil {
             url = try node.requiredMember("src", "a URL")
-            claims = try node["integrity"]?.toolIntegrityClaims() ?? []
+            claims = try node["integrity"]?.lenientIntegrityClaims() ?? []
         } else {
             url = node
         }
@@ -81,21 +85,21 @@ enum SprocketsManifest {
         for (path, file) in try root.requiredMember("files", "an object").members() {
             var claims: [Claim] = []
             if let digest = file["digest"], !digest.value.isNull { claims.append(try claim(digest)) }
-            claims += try file["integrity"]?.toolIntegrityClaims() ?? []
+            claims += try file["integrity"]?.lenientIntegrityClaims() ?? []
             if let size = file["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
             let bundle = Bundle(
                 reference: PathReference.reference(to: path), claims: claims,
                 isRequired: current.remove(path) != nil || !hasCurrent)
             try file.add(bundle, to: &list)
         }
-        for path in current.sorted() {
+        if let path = current.min() {
             throw root.error("\"assets\" lists \(ManifestNode.abbreviate(path)), which is not in \"files\"")
         }
         return Manifest(.sprockets, bundles: list.bundles)
     }
 
-    /// Returns the digest, whose algorithm only follows from its length: MD5 up to Sprockets 2, SHA-256
-    /// since.
+    /// Returns the digest of a file. The manifest does not name the algorithm, so the length decides: MD5 up to
+    /// Sprockets 2, SHA-256 since.
     private static func claim(_ node: ManifestNode) throws(ManifestError) -> Claim {
         let text = try node.string()
         let algorithm = DigestAlgorithm.allCases.first { $0.byteCount * 2 == text.utf8.count }
@@ -105,8 +109,8 @@ enum SprocketsManifest {
 
 // MARK: - WebpackStats
 
-/// webpack's `stats.json`: names and sizes. Its `contenthash` covers more than the file, so it proves
-/// nothing. With webpack-subresource-integrity, there is an `integrity`.
+/// webpack's `stats.json`: names and sizes. Its `contenthash` is not used: it is computed from more than the bytes of
+/// the file, so the file cannot be compared with it. With webpack-subresource-integrity, there is an `integrity`.
 enum WebpackStats {
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.webpackStats)
@@ -114,14 +118,14 @@ enum WebpackStats {
         guard root["assets"] != nil || root["children"] != nil else {
             throw root.error("expected \"assets\", found none: write the statistics with assets")
         }
-        manifest.version = try root["hash"]?.version()
+        manifest.version = try root["hash"]?.optionalText()
         manifest.created = root["builtAt"]?.millisecondTime
         var list = BundleList()
         // With several configurations, each one is a child, which may have children of its own.
-        var waiting = [root]
-        while let compilation = waiting.popLast() {
+        var pending = [root]
+        while let compilation = pending.popLast() {
             try addAssets(of: compilation, to: &list)
-            waiting += try compilation["children"]?.elements().reversed() ?? []
+            pending += try compilation["children"]?.elements().reversed() ?? []
         }
         manifest.bundles = list.bundles
         return manifest
@@ -130,12 +134,13 @@ enum WebpackStats {
     private static func addAssets(of compilation: ManifestNode, to list: inout BundleList)
         throws(ManifestError)
     {
-        let written = try compilation["publicPath"]?.version() ?? ""
-        let publicPath = written == "auto" ? "" : written
+        let configuredPath = try compilation["publicPath"]?.optionalText() ?? ""
+        // With `auto`, scripts compute the path from their own URL at run time.
+        let publicPath = configuredPath == "auto" ? "" : configuredPath
         for asset in try compilation["assets"]?.elements() ?? [] {
             let name = try asset.requiredMember("name", "the name of a file")
             let text = try name.text()
-            var claims = try asset["integrity"]?.toolIntegrityClaims() ?? []
+            var claims = try asset["integrity"]?.lenientIntegrityClaims() ?? []
             if let size = asset["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
             let bundle = Bundle(
                 reference: publicPath + reference(to: text), claims: claims, isRequired: !text.isSourceMap)
@@ -143,7 +148,7 @@ enum WebpackStats {
         }
     }
 
-    /// Returns the reference of a name, which may have a query that is not part of the file's name.
+    /// Returns the reference to an asset by its name. A query after the name, such as `main.js?v=1`, stays a query.
     private static func reference(to name: String) -> String {
         let query = name.firstIndex(of: "?") ?? name.endIndex
         return PathReference.reference(to: String(name[..<query])) + name[query...]
@@ -171,7 +176,7 @@ struct ViteManifest {
         for (index, chunk) in chunks.enumerated() {
             let isRequired = reached.contains(index)
             let file = try chunk.node.requiredMember("file", "the path of a file")
-            let integrity = try chunk.node["integrity"]?.toolIntegrityClaims() ?? []
+            let integrity = try chunk.node["integrity"]?.lenientIntegrityClaims() ?? []
             try add(file, integrity, isRequired, to: &list)
             for key in ["css", "assets"] {
                 for path in try chunk.node[key]?.elements() ?? [] { try add(path, [], isRequired, to: &list) }
@@ -197,13 +202,13 @@ struct ViteManifest {
     /// Returns the indices of the chunks that the entries reach; all chunks if there is no entry.
     private func reachableChunks() throws(ManifestError) -> Set<Int> {
         let imports = try imports()
-        var waiting: [Int] = []
+        var pending: [Int] = []
         for (index, chunk) in chunks.enumerated() {
-            if try chunk.node["isEntry"]?.bool() ?? false { waiting.append(index) }
+            if try chunk.node["isEntry"]?.bool() ?? false { pending.append(index) }
         }
-        var reached = Set(waiting.isEmpty ? Array(chunks.indices) : waiting)
-        while let index = waiting.popLast() {
-            for target in imports[index] where reached.insert(target).inserted { waiting.append(target) }
+        var reached = Set(pending.isEmpty ? Array(chunks.indices) : pending)
+        while let index = pending.popLast() {
+            for target in imports[index] where reached.insert(target).inserted { pending.append(target) }
         }
         return reached
     }

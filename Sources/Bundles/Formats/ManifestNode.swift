@@ -212,14 +212,14 @@ extension ManifestNode {
 
     /// Returns the claim of integrity metadata that a tool wrote. A malformed digest is accepted here, but
     /// matches no body, as in a browser.
-    func toolIntegrityClaims() throws(ManifestError) -> [Claim] {
+    func lenientIntegrityClaims() throws(ManifestError) -> [Claim] {
         guard !value.isNull else { return [] }
         let text = try string()
         return text.isEmpty ? [] : [Claim(Integrity(text))]
     }
 
-    /// Returns a version, which some tools write as a number; nil for null and an empty string.
-    func version() throws(ManifestError) -> String? {
+    /// Returns a text such as a version, which some tools write as a number; nil for null and an empty string.
+    func optionalText() throws(ManifestError) -> String? {
         if value.isNull { return nil }
         if let number = value.number { return number.text }
         let text = try string()

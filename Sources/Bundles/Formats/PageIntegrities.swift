@@ -66,7 +66,7 @@ enum ImportMap {
         var list = BundleList()
         for (url, integrity) in try root["integrity"]?.members() ?? [] {
             try integrity.add(
-                Bundle(reference: url, claims: try integrity.toolIntegrityClaims()), to: &list)
+                Bundle(reference: url, claims: try integrity.lenientIntegrityClaims()), to: &list)
         }
         var maps = [root["imports"]].compactMap(\.self)
         for (_, scope) in try root["scopes"]?.members() ?? [] { maps.append(scope) }
