@@ -10,7 +10,7 @@ internal import System
 /// part of a buffer is always `buffer[start..<end]`.
 ///
 /// A member is a gzip member, a zstd frame or an xz stream. WARC files have one per record, so that reading can begin
-/// at any record. `isBetweenMembers` is true before the first byte of a member was decompressed.
+/// at any record. `isBetweenMembers` is true from the end of a member until bytes of the next one are decompressed.
 ///
 /// Reading stops at damage: `damage` is set, and no more bytes are returned until ``recover(to:)`` finds the
 /// beginning of the next intact part.
@@ -21,7 +21,7 @@ final class ArchiveInput {
         case deflate
     }
 
-    /// The name for messages.
+    /// The name of the input in error messages.
     let name: String
     private(set) var compression: Compression
     private let file: File
@@ -42,10 +42,10 @@ final class ArchiveInput {
     private var isBetweenMembers = true
     /// The offset of the member or frame that is being read.
     private(set) var memberStart: Int64
-    /// The limits beyond which the input counts as damaged. Nil if the caller checks the size.
+    /// The limits on the expanded size, beyond which the input counts as damaged. Nil if the caller checks the size.
     var limits: ArchiveLimits?
     private var expandedByteCount = 0
-    /// The reason why nothing more can be read here.
+    /// The reason why nothing more can be read here, such as "it is truncated"; nil if there is no damage.
     private(set) var damage: String?
 
     /// The size of each buffer.
@@ -121,7 +121,7 @@ final class ArchiveInput {
         }
     }
 
-    /// The position for messages: the byte offset that was reached, or the beginning of the member in
+    /// The position in error messages: the byte offset that was reached, or the beginning of the member in
     /// compressed input.
     var place: String { "\(name), byte \(compression == .plain ? outputOffset : memberStart)" }
 
@@ -154,7 +154,8 @@ final class ArchiveInput {
         return true
     }
 
-    /// Reads and decompresses the next bytes into the buffer. Returns false if there are none.
+    /// Reads and decompresses the next bytes into the buffer. Returns false if there are none. Otherwise the buffer may
+    /// still be empty, when the decoder took bytes and produced none.
     private func readMore() throws(ArchiveError) -> Bool {
         if rawStart == rawEnd { try refill() }
         guard let decoder else {
@@ -319,11 +320,9 @@ final class ArchiveInput {
 
     /// Moves to the next occurrence of the signature in the compressed bytes, where a new member may begin.
     private func findMember(_ signature: [UInt8]) throws(ArchiveError) -> Bool {
-        // The search starts after the first byte of the damaged member.
-        let start = max(memberStart + 1, 0)
-        if isBetweenMembers || rawOffset < start {
-            rawStart = min(rawStart + (isBetweenMembers ? 0 : 1), rawEnd)
-        }
+        // The search continues after the bytes that were decompressed. If the decoder took none, it must not find the
+        // beginning of the damaged member again.
+        if !isBetweenMembers, rawOffset <= memberStart { rawStart = min(rawStart + 1, rawEnd) }
         var matched = 0
         while true {
             if rawStart == rawEnd { try refill() }
@@ -341,17 +340,5 @@ final class ArchiveInput {
                 return true
             }
         }
-    }
-}
-
-/// The free disk space that is available to the user.
-package enum DiskSpace {
-    /// Returns the number of free bytes on the disk of a folder, or nil if it cannot be determined.
-    package static func freeBytes(in folder: String) -> Int64? {
-        var status = statvfs()
-        guard statvfs(folder, &status) == 0 else { return nil }
-        let (byteCount, isOverflow) = Int64(clamping: status.f_bavail)
-            .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
-        return isOverflow ? nil : byteCount
     }
 }

@@ -266,7 +266,7 @@ extension Larder {
             plan.base = url
             plan.limits = ArchiveLimits(
                 allowanceBytes: sizeAllowance?.byteCount,
-                freeBytes: DiskSpace.freeBytes(in: Self.existingAncestor(folder.path)))
+                freeBytes: Folder.freeBytes(in: Self.existingAncestor(folder.path)))
             let required = try mapStoreError { () throws(StoreError) in
                 try CurrentRequirements.all(in: folder)
             }

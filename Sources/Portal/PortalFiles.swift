@@ -79,11 +79,8 @@ package final class PortalFiles: Sendable {
 
     /// Whether the disk has space for this many more bytes and `minFreeBytes`. True if the system cannot tell.
     package func hasSpace(for byteCount: Int64 = 0) -> Bool {
-        var status = statvfs()
-        guard statvfs(storePath, &status) == 0 else { return true }
-        let room = Int64(clamping: status.f_bavail).multipliedReportingOverflow(
-            by: Int64(clamping: status.f_frsize))
-        return room.overflow || room.partialValue - Self.minFreeBytes > byteCount
+        guard let freeBytes = Folder.freeBytes(in: storePath) else { return true }
+        return freeBytes - Self.minFreeBytes > byteCount
     }
 
     /// Returns the path of an uploaded file; nil if it no longer exists. The arguments can come from a form or from the

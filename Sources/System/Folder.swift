@@ -68,6 +68,15 @@ package enum Folder {
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
+    /// Returns the number of bytes on the disk of a folder that the user can still write; nil if the system cannot tell.
+    package static func freeBytes(in path: String) -> Int64? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        let (byteCount, isOverflow) = Int64(clamping: status.f_bavail)
+            .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
+        return isOverflow ? nil : byteCount
+    }
+
     /// Removes a file, or a folder with its contents. Does not follow symbolic links. Ignores entries that
     /// cannot be removed.
     package static func remove(_ path: String) {

@@ -114,6 +114,7 @@ final class FolderTree: FileTree {
         try ArchiveError.writing(openPath) { () throws(SystemError) in try file.take()?.close() }
     }
 
+    /// Renames the temporary folder to the final path. `scratch` then has nothing to delete.
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // rename(2) replaces an empty folder, and fails if another process has added files to it since `init`.
         guard rename(temporaryPath, path) == 0 else {

@@ -281,7 +281,7 @@ package final class Import {
         bytesSinceSpaceCheck += byteCount
         guard bytesSinceSpaceCheck >= Self.maxUncheckedBytes else { return }
         bytesSinceSpaceCheck = 0
-        guard let freeBytes = DiskSpace.freeBytes(in: plan.folder.incoming), freeBytes < plan.minFreeBytes
+        guard let freeBytes = Folder.freeBytes(in: plan.folder.incoming), freeBytes < plan.minFreeBytes
         else { return }
         throw ArchiveError(
             .machine,

@@ -10,7 +10,8 @@ struct WARCPosition: Sendable {
     let method: String
     let date: Int64
     let status: Int
-    /// The media type, or `warc/revisit` for a response without a body of its own.
+    /// The media type as in a CDX index: `warc/revisit` for a response without a body of its own, and `unk` if it is
+    /// unknown.
     let type: String
     let digest: Digest?
     var offset: Int64
@@ -38,7 +39,7 @@ final class WARCStream {
     private let write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     private let didWriteResponse: (WARCPosition) throws(ArchiveError) -> Void
     private(set) var byteCount: Int64 = 0
-    /// An upper bound for the bytes that the records added since the last `drain` will take.
+    /// The estimated size of the records that were added since the last `drain`.
     private(set) var queuedByteCount: Int64 = 0
     /// The first response with each body, by the SHA-256 of the body.
     private var originals: [[UInt8]: WARCRecordBuilder.Original] = [:]
@@ -51,6 +52,9 @@ final class WARCStream {
     private static let maxLoadedBytes = 4 << 20
     /// The maximum number of bodies that later responses can refer to. Further bodies are written each time they occur.
     private static let maxOriginals = 200_000
+    /// The estimated size of the compressed records of a response without a body and its request. Long URLs and header
+    /// fields can exceed it.
+    private static let headBytes = 1024
 
     /// - Parameters:
     ///   - write: Receives the bytes of the file.
@@ -79,37 +83,42 @@ final class WARCStream {
     /// Adds a response with its request. Blocks while the pool is full.
     func add(_ response: ArchivedResponse) throws(ArchiveError) {
         while pool.isFull { try writeNext() }
-        let isCompressed = RecordCompressor.isCompressed(response.fields.contentType)
+        let hasCompressedBody = RecordCompressor.isCompressed(response.fields.contentType)
         let builder = builder
         if let body = response.body, let original = original(of: response, body) {
-            return enqueue(response, isRevisit: true, byteCount: 1024) { (compressor) in
+            return enqueue(response, isRevisit: true, byteCount: Self.headBytes) { (compressor) in
                 compressor.add(
                     [builder.revisitRecord(of: response, body, as: original), WARCRecordBuilder.recordEnd],
                     isCompressed: false)
             }
         }
         switch response.body?.content {
-        case nil: enqueue(response, byteCount: 1024) { Self.addRecord(builder, response, [], false, $0) }
+        case nil:
+            enqueue(response, byteCount: Self.headBytes) {
+                Self.addResponseRecord(builder, response, [], isCompressed: false, to: $0)
+            }
         case .bytes(let bytes)?:
-            enqueue(response, byteCount: bytes.count + 1024) {
-                Self.addRecord(builder, response, bytes, isCompressed, $0)
+            enqueue(response, byteCount: bytes.count + Self.headBytes) {
+                Self.addResponseRecord(builder, response, bytes, isCompressed: hasCompressedBody, to: $0)
             }
         case .file?:
             guard let body = response.body, let content = body.content, body.byteCount <= Self.maxLoadedBytes
             else {
-                return try stream(response, isCompressed)
+                return try stream(response, isCompressed: hasCompressedBody)
             }
             let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
-            enqueue(response, byteCount: bytes.count + 1024) {
-                Self.addRecord(builder, response, bytes, isCompressed, $0)
+            enqueue(response, byteCount: bytes.count + Self.headBytes) {
+                Self.addResponseRecord(builder, response, bytes, isCompressed: hasCompressedBody, to: $0)
             }
         }
     }
 
     /// Adds the response record for a body in memory to the compressor.
-    private static func addRecord(
-        _ builder: WARCRecordBuilder, _ response: ArchivedResponse, _ body: [UInt8], _ isCompressed: Bool,
-        _ compressor: RecordCompressor
+    ///
+    /// - Parameter isCompressed: Whether the body is already compressed.
+    private static func addResponseRecord(
+        _ builder: WARCRecordBuilder, _ response: ArchivedResponse, _ body: [UInt8], isCompressed: Bool,
+        to compressor: RecordCompressor
     ) {
         let messageHead = builder.messageHead(of: response)
         var digest = DigestStream(.sha256)
@@ -120,7 +129,8 @@ final class WARCStream {
     }
 
     /// Returns the earlier response in this file that has the same body. If there is none, records this one
-    /// as the original for later responses.
+    /// as the original for later responses. Only a response to GET can be one, because many readers find the
+    /// original of a revisit record by URL and date.
     private func original(of response: ArchivedResponse, _ body: ArchivedBody) -> WARCRecordBuilder.Original?
     {
         guard body.byteCount >= Self.minRevisitBytes else { return nil }
@@ -136,7 +146,7 @@ final class WARCStream {
     /// Queues the records of the response and its request for compression on a thread of the pool.
     ///
     /// - Parameters:
-    ///   - byteCount: An upper bound for the size of the records.
+    ///   - byteCount: The estimated size of the records.
     ///   - addRecord: Adds the response record to a compressor.
     private func enqueue(
         _ response: ArchivedResponse, isRevisit: Bool = false, byteCount: Int,
@@ -164,7 +174,9 @@ final class WARCStream {
     }
 
     /// Streams a large body, which is read twice because the record's header contains its digest.
-    private func stream(_ response: ArchivedResponse, _ isCompressed: Bool) throws(ArchiveError) {
+    ///
+    /// - Parameter isCompressed: Whether the body is already compressed.
+    private func stream(_ response: ArchivedResponse, isCompressed: Bool) throws(ArchiveError) {
         try drain()
         guard let body = response.body, let content = body.content else { return }
         let messageHead = builder.messageHead(of: response)
@@ -245,8 +257,7 @@ package final class WARCWriter: ArchiveWriter {
 
     package func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         if let maxFileBytes, let stream {
-            // The size of waiting records is only an upper bound, so they are written before the size is
-            // compared.
+            // The size of queued records is only an estimate, so they are written before the size is compared.
             if stream.byteCount + stream.queuedByteCount >= maxFileBytes { try stream.drain() }
             if stream.byteCount >= maxFileBytes { try beginFile() }
         }
@@ -254,7 +265,8 @@ package final class WARCWriter: ArchiveWriter {
         return true
     }
 
-    /// Completes all files. No file has its final name until the last one is complete.
+    /// Completes all files. No file has its final name until the last one is complete. Then removes the further parts of
+    /// an earlier export (`removedFiles`).
     package func finish() throws(ArchiveError) -> [ArchiveFile] {
         try stream?.drain()
         stream = nil
@@ -291,7 +303,7 @@ package final class WARCWriter: ArchiveWriter {
     private static func isPart(_ path: String) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            let input = try? ArchiveInput(path), let isFilled = try? input.fill(), isFilled
+            let input = try? ArchiveInput(path), let hasBytes = try? input.fill(), hasBytes
         else { return false }
         let beginning = Array(input.available.prefix(maxSearchedBytes))
         return beginning.starts(with: "WARC/".utf8)

@@ -91,7 +91,7 @@ final class ZIMReader: ArchiveReader {
     }
 
     private static func hasFreeSpace(_ byteCount: Int, _ folder: String) -> Bool {
-        DiskSpace.freeBytes(in: folder).map { Int64(byteCount) < $0 } ?? true
+        Folder.freeBytes(in: folder).map { Int64(byteCount) < $0 } ?? true
     }
 
     private static func run(
