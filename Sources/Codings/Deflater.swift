@@ -17,11 +17,11 @@ package final class Deflater {
 
     private static let pieceBytes = 64 * 1024
     // Constants of zlib.h: Z_DEFLATED, Z_NO_FLUSH, Z_FINISH, Z_OK, Z_STREAM_END and Z_BUF_ERROR.
-    private static let deflated: Int32 = 8
+    private static let deflateMethod: Int32 = 8
     private static let noFlush: Int32 = 0
-    private static let finish: Int32 = 4
+    private static let finishFlush: Int32 = 4
     private static let ok: Int32 = 0
-    private static let end: Int32 = 1
+    private static let streamEnd: Int32 = 1
     private static let bufferError: Int32 = -5
 
     /// Returns nil if zlib is not available or there is not enough memory.
@@ -34,7 +34,8 @@ package final class Deflater {
         stream.initialize(to: larder_zlib_stream())
         let size = Int32(MemoryLayout<larder_zlib_stream>.size)
         let windowBits: Int32 = format == .gzip ? 15 + 16 : -15
-        guard zlib.deflateInit(stream, level, Self.deflated, windowBits, 8, 0, "1", size) == Self.ok else {
+        guard zlib.deflateInit(stream, level, Self.deflateMethod, windowBits, 8, 0, "1", size) == Self.ok
+        else {
             stream.deallocate()
             return nil
         }
@@ -47,30 +48,33 @@ package final class Deflater {
         piece.deallocate()
     }
 
-    /// Compresses bytes into the current stream, or begins one. Calls `give` with the output, whose bytes are
-    /// valid only during the call.
+    /// Compresses bytes into the current stream, or begins one. Passes the output to `write` in pieces, whose bytes
+    /// are valid only during the call.
     package func compress<Failure: Error>(
-        _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+        _ bytes: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         var rest = bytes
         while !rest.isEmpty {
             let count = min(rest.count, 1 << 30)
-            try run(UnsafeRawBufferPointer(rebasing: rest[..<count]), Self.noFlush, give)
+            try run(UnsafeRawBufferPointer(rebasing: rest[..<count]), Self.noFlush, write)
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
     }
 
     /// Ends the stream. Further bytes begin another one.
     package func finish<Failure: Error>(
-        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+        _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
-        try run(UnsafeRawBufferPointer(start: nil, count: 0), Self.finish, give)
+        try run(UnsafeRawBufferPointer(start: nil, count: 0), Self.finishFlush, write)
         _ = zlib.deflateReset(stream)
     }
 
+    /// Passes the bytes to zlib until it has taken them all and written its output.
+    ///
+    /// - Parameter flush: `noFlush`, or `finishFlush` to end the stream.
     private func run<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, _ flush: Int32,
-        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+        _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         stream.pointee.next_in = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.pointee.avail_in = UInt32(bytes.count)
@@ -81,10 +85,11 @@ package final class Deflater {
             // The stream is initialized and has its memory, so zlib has no reason to fail. Z_BUF_ERROR only means
             // that there was nothing to do.
             precondition(
-                code == Self.ok || code == Self.end || code == Self.bufferError, "zlib stopped deflating")
+                code == Self.ok || code == Self.streamEnd || code == Self.bufferError,
+                "zlib stopped deflating")
             let produced = piece.count - Int(stream.pointee.avail_out)
-            if produced > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<produced])) }
-            if code == Self.end || produced < piece.count { return }
+            if produced > 0 { try write(UnsafeRawBufferPointer(rebasing: piece[..<produced])) }
+            if code == Self.streamEnd || produced < piece.count { return }
         }
     }
 }
