@@ -109,8 +109,8 @@ package final class PortalCache {
     /// Stores the figures that were computed since the last call. Call it after each answer.
     func saveFigures() {
         guard !unsavedFigures.isEmpty, let reader, let sites else { return }
-        let existing = Set(sites.flatMap(\.snapshots).map(\.id))
-        ActivityDatabase.record(unsavedFigures, existing: existing, in: reader.folder)
+        let snapshots = Set(sites.flatMap(\.snapshots).map(\.id))
+        ActivityDatabase.store(unsavedFigures, keepingOnly: snapshots, in: reader.folder)
         unsavedFigures = []
     }
 

@@ -352,9 +352,9 @@ extension StoreReader {
                 $0.request == slot.request && ($0.variant.isEmpty || slot.variant.isEmpty)
             }
             // An import is hidden by any response from an origin to the same request.
-            let isSubordinate = row.integer(23) == 0
-            if !isSubordinate { fromOrigin.insert(slot.request) }
-            let isHidden = isSubordinate && fromOrigin.contains(slot.request)
+            let isBelowOrigin = row.integer(23) == 0
+            if !isBelowOrigin { fromOrigin.insert(slot.request) }
+            let isHidden = isBelowOrigin && fromOrigin.contains(slot.request)
             let isVisible = row.integer(20) != 0 && !isOutdated && !isHidden && shown.insert(slot).inserted
             rows.append(
                 ResponseVersion(

@@ -5,7 +5,7 @@ internal import Database
 package struct SnapshotFigure: Sendable, Equatable {
     /// The id of the snapshot.
     package let snapshot: Int64
-    /// The name of the figure. A snapshot has at most one figure of a kind.
+    /// The name of the result that was computed, such as `icon`. A snapshot has at most one figure of a kind.
     package let kind: String
     /// The state of the snapshot from which the figure was computed. A figure with another key is outdated.
     package let key: String
@@ -37,7 +37,8 @@ extension Snapshot {
 }
 
 extension ActivityDatabase {
-    /// Returns all figures of a local store. Empty if there are none, or if this user cannot read them. PostgreSQL has none.
+    /// Returns all figures of a local store; empty if there are none, or if this user cannot read them. A store in PostgreSQL
+    /// (`StoreFolder.server`) has none.
     package static func figures(in folder: StoreFolder) -> [SnapshotFigure] {
         guard folder.server == nil else { return [] }
         do throws(StoreError) {
@@ -54,20 +55,20 @@ extension ActivityDatabase {
     /// Stores figures, in place of earlier ones of the same kinds, and removes those of snapshots that do not exist any
     /// more. Does nothing if this user cannot write, since every figure can be computed again.
     ///
-    /// - Parameter existing: the ids of all snapshots of the store.
-    package static func record(
-        _ figures: [SnapshotFigure], existing: Set<Int64>, in folder: StoreFolder
+    /// - Parameter snapshots: the ids of all snapshots of the store.
+    package static func store(
+        _ figures: [SnapshotFigure], keepingOnly snapshots: Set<Int64>, in folder: StoreFolder
     ) {
         guard folder.server == nil, folder.isWritable else { return }
         do throws(StoreError) {
             let activity = try ActivityDatabase(folder)
             try activity.withTransaction { () throws(StoreError) in
-                var stored: Set<Int64> = []
+                var withFigures: Set<Int64> = []
                 try activity.connection.prepare("SELECT DISTINCT snapshot FROM figure").each {
-                    stored.insert($0.integer(0))
+                    withFigures.insert($0.integer(0))
                 }
                 let delete = try activity.connection.prepare("DELETE FROM figure WHERE snapshot = ?")
-                for snapshot in stored.subtracting(existing) { try delete.run(.integer(snapshot)) }
+                for snapshot in withFigures.subtracting(snapshots) { try delete.run(.integer(snapshot)) }
                 let add = try activity.connection.prepare(
                     "INSERT OR REPLACE INTO figure (snapshot, kind, key, value) VALUES (?, ?, ?, ?)")
                 for figure in figures {
@@ -76,7 +77,7 @@ extension ActivityDatabase {
                 }
             }
         } catch {
-            // Another server may be writing: the next one that needs the figures computes them again.
+            // Another server may be writing. The next one that needs the figures computes them again.
         }
     }
 }

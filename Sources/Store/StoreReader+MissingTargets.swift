@@ -3,13 +3,13 @@ package import Database
 /// A URL that stored bodies link to and that has no stored response.
 package struct MissingTarget: Sendable, Equatable {
     package let href: String
-    /// How many of the examined URLs link to it.
+    /// The number of examined URLs that link to it.
     package let referrerCount: Int
     /// The first of the examined URLs that link to it.
     package let firstReferrer: String
 }
 
-/// One page of results of `missingTargets`.
+/// The results of one call of `missingTargets`, which examines a limited number of bodies.
 package struct MissingTargets: Sendable, Equatable {
     /// The targets with the most links to them, in descending order; at most the limit of the call.
     package var targets: [MissingTarget] = []
@@ -23,7 +23,7 @@ package struct MissingTargets: Sendable, Equatable {
     package init() {}
 }
 
-/// A kind of link that the store has in lists of its own.
+/// One of the two kinds of links that the table `link` stores in separate columns.
 package enum LinkList: String, Sendable, CaseIterable {
     case pages
     case assets
@@ -36,7 +36,7 @@ extension StoreReader {
     package func missingTargets(
         _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> MissingTargets {
-        /// The URLs that link to each target.
+        /// For each target, by its id: the ids of the first and the last URL that link to it, and their number.
         var referrers: [Int64: (first: Int64, last: Int64, count: Int)] = [:]
         let end = try endOfLinks(after: start, count: count, site: site)
         var result = MissingTargets()
@@ -52,7 +52,7 @@ extension StoreReader {
         ) { row in
             let referrer = row.integer(0)
             result.examinedCount += 1
-            // A page may link to a URL several times, but counts once.
+            // A URL may have several bodies, each with a row of links, but counts once. Its rows follow one another.
             for number in LinkLists.numbers(row.text(1)) {
                 let known = referrers[number] ?? (referrer, 0, 0)
                 if known.last != referrer { referrers[number] = (known.first, referrer, known.count + 1) }
@@ -94,17 +94,18 @@ extension StoreReader {
             WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) > 0 OR instr(link.assets, ?3) > 0)
             ORDER BY link.url
             """)
-        let isCut = try search.first(
+        // The id of the last URL before the one that exceeds the limit. `first` returns it at that row.
+        let lastWithinLimit = try search.first(
             .integer(start), .integer(end ?? .max), .text(LinkLists.text([number]))
-        ) { row -> Bool? in
+        ) { row -> Int64? in
             // A URL may have had several bodies, each with a row of links.
             guard row.integer(0) != last else { return nil }
-            guard hrefs.count < limit else { return true }
+            guard hrefs.count < limit else { return last }
             last = row.integer(0)
             hrefs.append(row.text(1))
             return nil
         }
-        return (hrefs, isCut == nil ? end : last)
+        return (hrefs, lastWithinLimit ?? end)
     }
 
     /// Returns the URLs with these ids, up to `limit`, and whether any response is stored for each.

@@ -261,9 +261,9 @@ import Web
         #expect(Set(stored.map(\.kind)) == [SnapshotTally.kind, IconURL.kind])
         let tally = try #require(stored.first { $0.kind == SnapshotTally.kind })
         func record(_ value: String, _ key: String) {
-            ActivityDatabase.record(
+            ActivityDatabase.store(
                 [SnapshotFigure(of: tally.snapshot, kind: tally.kind, key: key, value: value)],
-                existing: [tally.snapshot], in: shelf.folder)
+                keepingOnly: [tally.snapshot], in: shelf.folder)
         }
         record(tally.value.replacing("\"pages\":20", with: "\"pages\":7"), tally.key)
         #expect(try pages() == 7)

@@ -29,8 +29,8 @@ import Testing
         func figure(_ snapshot: Int64, _ value: String) -> SnapshotFigure {
             SnapshotFigure(of: snapshot, kind: "tally", key: "1 2", value: value)
         }
-        ActivityDatabase.record([figure(1, "a"), figure(2, "b")], existing: [1, 2], in: store.folder)
-        ActivityDatabase.record([figure(2, "c"), figure(3, "d")], existing: [2, 3], in: store.folder)
+        ActivityDatabase.store([figure(1, "a"), figure(2, "b")], keepingOnly: [1, 2], in: store.folder)
+        ActivityDatabase.store([figure(2, "c"), figure(3, "d")], keepingOnly: [2, 3], in: store.folder)
         let expected = TestStore.isPostgreSQL ? [] : [figure(2, "c"), figure(3, "d")]
         #expect(ActivityDatabase.figures(in: store.folder) == expected)
     }

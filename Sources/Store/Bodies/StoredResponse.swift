@@ -134,7 +134,7 @@ extension StoredResponse {
     /// join `response` with `snapshot` and `site`. `Rank` is the same order in Swift. The terms, most important
     /// first:
     ///
-    /// 1. Responses from the origin come before subordinate imports.
+    /// 1. Responses from the origin come before imports that are below them (`Rank.isBelowOrigin`).
     /// 2. Responses of sites with a live snapshot come before those of sites without one.
     /// 3. Responses of newer snapshots come first. An import into a named site has the place of the site's last
     ///    response before it (`Provenance.precedence`).
@@ -148,7 +148,7 @@ extension StoredResponse {
     /// An SQL condition on `site`: none of its snapshots is live yet.
     static let hasNoLiveSnapshot = "site.published IS NULL"
 
-    /// The position of a row in `readerOrder`. The row must have `hasNoLiveSnapshot` and `Provenance.precedence` after
+    /// The position of a response in `readerOrder`. Its row must have `hasNoLiveSnapshot` and `Provenance.precedence` after
     /// `columns`.
     struct Rank {
         let hasNoLiveSnapshot: Bool
@@ -165,12 +165,14 @@ extension StoredResponse {
             variant = row.text(4)
         }
 
-        /// Whether the response comes after every response from the origin.
-        var isSubordinate: Bool { precedence == 0 }
+        /// Whether every response from the origin is preferred to this one. True for a subordinate import
+        /// (`StoredResponse.isSubordinate`), and for an import into a named site if that site has no earlier response
+        /// from the origin.
+        var isBelowOrigin: Bool { precedence == 0 }
 
         /// Whether the response is preferred to the other one.
         func isBefore(_ other: Rank) -> Bool {
-            if isSubordinate != other.isSubordinate { return other.isSubordinate }
+            if isBelowOrigin != other.isBelowOrigin { return other.isBelowOrigin }
             if hasNoLiveSnapshot != other.hasNoLiveSnapshot { return other.hasNoLiveSnapshot }
             if precedence != other.precedence { return precedence > other.precedence }
             if snapshot != other.snapshot { return snapshot > other.snapshot }
@@ -215,14 +217,14 @@ struct VariantChoice {
     private var varyingMatch: Candidate?
     private var plain: Candidate?
     private var varyingMismatch: Candidate?
-    /// Whether a response was added that is not subordinate (`Rank.isSubordinate`). If so, subordinate ones are ignored.
+    /// Whether a response was added that is not below the origin (`Rank.isBelowOrigin`). If so, those below it are ignored.
     private var hasSeenOrigin = false
 
     init(_ fields: HTTPFields?, _ secrets: SecretHasher) { (self.fields, self.secrets) = (fields, secrets) }
 
     mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
-        // A subordinate response never replaces one that is not subordinate, even if it matches the request better.
-        if rank.isSubordinate {
+        // A response below the origin never replaces one that is not, even if it matches the request better.
+        if rank.isBelowOrigin {
             guard !hasSeenOrigin else { return }
         } else if !hasSeenOrigin {
             hasSeenOrigin = true

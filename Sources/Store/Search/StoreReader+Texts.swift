@@ -35,12 +35,12 @@ package struct TextCandidate: Sendable {
     }
 }
 
-/// A snapshot whose texts can be indexed.
+/// A snapshot, as the indexer of the full-text search lists them.
 package struct TextSnapshot: Sendable {
     package let id: Int64
     /// The start of the snapshot, in seconds since 1970.
     package let started: Int64
-    /// Whether the snapshot is finished and no overlay, so that nothing is added to it any more.
+    /// Whether the snapshot is finished and is not an overlay, so that no responses are added to it any more.
     package let isFinal: Bool
 }
 
@@ -51,14 +51,14 @@ package struct ResponseWithText: Sendable, Equatable {
     package let snapshot: SnapshotName
     package let type: String?
     package let role: UInt8
-    /// `CopyAge.fetched`, in seconds since 1970.
+    /// The time at which this content was fetched or last confirmed (`CopyAge.fetched`), in seconds since 1970.
     package let fetched: Int64
 }
 
 extension StoreReader {
-    /// The maximum number of responses that are read for a body. Further ones are ignored.
+    /// The maximum number of responses that `textCandidate` reads for a body. Further ones are ignored.
     private static let maxResponsesPerBody: Int64 = 256
-    /// The maximum number of URLs that are used of these responses.
+    /// The maximum number of different URLs of these responses that are indexed with the body.
     private static let maxURLsPerBody = 16
 
     /// Media types of documents that the indexer converts to text.
@@ -68,8 +68,9 @@ extension StoreReader {
         'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'application/msword'
         """
 
-    /// An SQL condition: a `response` with its `body` may have a text to index. If the browser showed a page,
-    /// the text that it showed is indexed in place of the page's body.
+    /// An SQL condition: a `response` with its `body` may have a text to index. If a browser rendered a page, the
+    /// text that it showed is a second response with the request `shown` (`RequestKey.renderedText`), and is indexed
+    /// in place of the page's own body, whose request is empty.
     private static let isText = """
         response.request IN ('', 'shown') AND response.status BETWEEN 200 AND 299
             AND response.flags & \(excludedFlags) = 0
@@ -96,7 +97,7 @@ extension StoreReader {
         return snapshots
     }
 
-    /// Returns the ids of the bodies in a snapshot that may have a text, without duplicates.
+    /// Returns the ids of the bodies in a snapshot that may have a text to index, without duplicates.
     package func textBodies(of snapshot: TextSnapshot) throws(StoreError) -> [Int64] {
         var bodies: [Int64] = []
         try eachRow(
@@ -108,7 +109,7 @@ extension StoreReader {
         return bodies
     }
 
-    /// Returns a body with its URLs and sites in all snapshots; nil if it was removed or cannot have a text.
+    /// Returns a body with its URLs and sites in all snapshots; nil if it was removed, or has no text to index.
     package func textCandidate(_ body: Int64) throws(StoreError) -> TextCandidate? {
         var candidate: TextCandidate?
         try cachedStatement(
@@ -157,12 +158,15 @@ extension StoreReader {
         Int(try prepare("SELECT count(*) FROM body").first { $0.integer(0) } ?? 0)
     }
 
-    /// Returns the responses with a body that readers can see, once for each URL.
+    /// Returns the visible responses that have this body, one for each URL: a match of the full-text search is a body,
+    /// which may be stored at several URLs and be outdated at some of them.
     ///
     /// - Parameters:
+    ///   - sha256: the digest of the body.
+    ///   - form: the form in which the body is stored. It belongs to the key of a body.
     ///   - site: the id of the site; nil for all sites.
-    ///   - snapshot: the id of a snapshot of `site` whose state, including responses from earlier snapshots,
-    ///     is searched; nil for live snapshots.
+    ///   - snapshot: the id of a snapshot of `site`. The responses are those that readers would see if it were live,
+    ///     including those of earlier snapshots. Nil for the live snapshots.
     ///   - limit: the maximum number of responses.
     package func responsesWithText(
         _ sha256: [UInt8], form: String, site: Int64?, snapshot: Int64? = nil, limit: Int
@@ -171,7 +175,7 @@ extension StoreReader {
             snapshot == nil
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND \(Schema.isVisible(asOf: "?5"))"
-        // SQLite returns an arbitrary row of each group.
+        // One row for each URL. SQLite takes an arbitrary row of the group: all of them have the same text.
         let (distinct, grouping) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerVisible =
             snapshot == nil
@@ -195,7 +199,7 @@ extension StoreReader {
                     WHERE newer.url = response.url AND newer.request = ''
                         AND \(Provenance.isPreferred("newer", to: "response"))
                         AND later.site = site.id AND \(isNewerVisible)
-                        -- The text that a browser showed is valid as long as the page has the same body.
+                        -- The text that a browser showed is not outdated while the page's own body is the same.
                         AND (response.request = '' OR newer.body IS NOT plain.body))
                 AND \(isNotHidden)
             \(grouping) ORDER BY url.id LIMIT ?4
