@@ -92,8 +92,11 @@ extension FetchOptions {
     /// Whether requests may identify the user: by the user's cookies, a login, a client certificate or a
     /// header field that may be secret.
     package var hasSession: Bool {
-        cookies?.belongToSnapshot == false || !credentials.isEmpty || hostFields.hasSecrets
+        hasUserCookies || !credentials.isEmpty || hostFields.hasSecrets
     }
+
+    /// Whether requests may contain cookies of the user. Those of a snapshot do not identify the user.
+    var hasUserCookies: Bool { cookies.map { !$0.belongToSnapshot } ?? false }
 
     var timeLimits: TransferTimer.Limits {
         TransferTimer.Limits(

@@ -69,7 +69,7 @@ extension Transfer {
         // An empty name reads no file, but makes libcurl use the shared cookies.
         if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
         // The verbose output shows whether the request contained secrets, such as cookies from the jar.
-        if setup.hasSecrets, !isAnonymous { try set(CURLOPT_VERBOSE, 1) }
+        if setup.libcurlAddsSecrets, !isAnonymous { try set(CURLOPT_VERBOSE, 1) }
         try watchVerboseOutput(me)
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)

@@ -170,7 +170,7 @@ final class Transfer {
         isCut = false
         resumedPart = nil
         resumedTotalBytes = nil
-        if detectsExcessBytes, !setup.hasSecrets || isAnonymous {
+        if detectsExcessBytes, !setup.libcurlAddsSecrets || isAnonymous {
             larder_curl_set_long(handle, CURLOPT_VERBOSE, 0)
         }
         (detectsExcessBytes, hasExcessBytes) = (false, false)

@@ -5,15 +5,22 @@ internal import System
 /// The options and libcurl objects that all transfers of a loop share. Their handles point into it, so it outlives them.
 final class TransferSetup {
     let options: FetchOptions
-    /// The path of the PEM file with trusted certificates; nil for that of libcurl.
+    /// The path of the PEM file with trusted certificates; nil for the default of libcurl.
     let certificates: String?
     let share: CurlShare
     /// For anonymous requests, which share no TLS sessions with the others: a server may take a resumed session for the
     /// client certificate that started it.
     let anonymousShare: CurlShare
     let cookies: CookieJar?
+    /// The rate limit of all transfers together; nil without a limit.
     let rate: RateGate?
+    /// Receives the bodies of all responses in place of memory and files; nil to keep them.
     let receiver: (any BodyReceiver)?
+    /// Whether requests may contain a secret of the user (`FetchOptions.hasSession`). Header fields that a page's script
+    /// adds to a request may then be secret too, because the page may have been made for this user alone. A stored
+    /// property, because each request reads it.
+    let hasSession: Bool
+    /// The number of pauses of transfers so far.
     private var pauseCount = 0
     /// `FetchOptions.hostAddresses` in libcurl's form.
     private var addresses = FieldList()
@@ -38,18 +45,16 @@ final class TransferSetup {
         for address in options.hostAddresses { try addresses.appendLine(address.text) }
     }
 
+    /// Returns a number for the pause of a transfer (`Transfer.pauseNumber`). Transfers continue in the order of their
+    /// numbers.
     func nextPauseNumber() -> Int {
         pauseCount += 1
         return pauseCount
     }
 
-    /// Whether requests may contain a secret of the user. If so, header fields that a page's script adds may be secret
-    /// too, since the page may have been meant for this user alone.
-    let hasSession: Bool
-
-    /// Whether libcurl may add credentials to requests by itself. Only its verbose output then shows whether a
-    /// request had any.
-    var hasSecrets: Bool { options.cookies?.belongToSnapshot == false || !options.credentials.isEmpty }
+    /// Whether libcurl may add the user's cookies or credentials to requests by itself. Only its verbose output then shows
+    /// whether a request had any.
+    var libcurlAddsSecrets: Bool { options.hasUserCookies || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
 }
