@@ -14,7 +14,7 @@ package struct TargetPath: Sendable, Equatable {
 
     /// Converts the path of a file in a folder, with slashes as separators.
     ///
-    /// - Throws: the reason, as the end of a sentence about the file.
+    /// - Throws: `TargetPathError`. Its description follows the name of the file in a report.
     package init(ofFile path: String) throws(TargetPathError) {
         try Self.check(path)
         text = String(percentEncoding: path.utf8, except: Self.isPlain)
@@ -22,6 +22,8 @@ package struct TargetPath: Sendable, Equatable {
     }
 
     /// Reads a path from metadata.
+    ///
+    /// - Throws: `TargetPathError` if the file of the target cannot be stored under this path.
     package init(_ text: String) throws(TargetPathError) {
         guard text.utf8.count <= TUFLimits.maxTargetPathBytes else { throw .tooLong }
         self.text = text

@@ -11,14 +11,17 @@ package import Web
 ///
 /// The file appears under its name only when it is complete.
 package struct UpdateWriter {
+    /// The responses of the earlier release.
     private let old: [UpdateItem]
+    /// The responses of the later release.
     private let new: [UpdateItem]
+    /// The manifest of the later release.
     private let manifest: [UInt8]
     private let created: HTTPDate
     private let interruption: Interruption
     /// The version of the earlier release, if it is known.
     package var fromVersion: String?
-    /// Receives the number of changed files that are done, and of all.
+    /// Receives the number of changed files that are written so far, and the number of all changed files.
     package var progress: (@Sendable (_ done: Int, _ all: Int) -> Void)?
 
     /// The counts of an update file that was written.
@@ -102,6 +105,7 @@ package struct UpdateWriter {
     private func changedItems() -> [UpdateItem] {
         let before = Dictionary(old.map { ($0.url, $0) }) { first, _ in first }
         return new.filter { item in
+            // A URL that is gone needs no entry if the earlier release did not have it either.
             guard let same = before[item.url] else { return item.status != 404 && item.status != 410 }
             return !item.isSame(as: same)
         }
@@ -118,7 +122,8 @@ package struct UpdateWriter {
             if let body = item.body, oldByBody[body] == nil { oldByBody[body] = item }
         }
         let remaining = Set(new.compactMap(\.body))
-        // A body that stays is rarely changed into another one, and reading all of them takes long.
+        // The bodies that disappear are the possible bases. A body that remains is rarely the earlier version of another one,
+        // and reading all bodies would take long.
         let bases = old.filter { item in
             guard let body = item.body else { return false }
             return !remaining.contains(body) && (1...UpdateList.maxBaseBytes).contains(body.byteCount)
@@ -135,6 +140,7 @@ package struct UpdateWriter {
                 if let same = oldByBody[body] {
                     file.base = UpdateList.Base(url: same.url, blob: body)
                 } else if written.insert(body).inserted {
+                    // A body that occurs again needs no frame: receivers have it from the file before.
                     var base: UpdateItem?
                     if body.byteCount <= UpdateList.maxBaseBytes,
                         let candidate = try candidates([item]).first,
@@ -161,6 +167,7 @@ package struct UpdateWriter {
         return files
     }
 
+    /// Reads the bodies of items, for the search for similar ones.
     private func candidates(_ items: [UpdateItem]) throws(UpdateError) -> [Predecessors.Candidate] {
         var candidates: [Predecessors.Candidate] = []
         for item in items {
@@ -196,9 +203,9 @@ package struct UpdateWriter {
                     try output.write(piece)
                 }
                 offset += Int64(frame.byteCount)
-                try output.write(zeros: TarHeader.padding(after: frame.byteCount))
+                try output.writeZeros(TarHeader.padding(after: frame.byteCount))
             }
-            try output.write(zeros: UpdateArchive.endBytes)
+            try output.writeZeros(UpdateArchive.endBytes)
             try output.sync()
             return output.byteCount
         } catch {
@@ -221,17 +228,17 @@ private final class EntryWriter {
         byteCount += Int64(bytes.count)
     }
 
-    func write(zeros count: Int) throws(SystemError) {
+    func writeZeros(_ count: Int) throws(SystemError) {
         if count > 0 { try write([UInt8](repeating: 0, count: count)) }
     }
 
     func writeEntry(_ name: String, _ content: [UInt8]) throws(SystemError) {
         try write(UpdateArchive.header(name, content.count))
         try write(content)
-        try write(zeros: TarHeader.padding(after: content.count))
+        try writeZeros(TarHeader.padding(after: content.count))
     }
 
-    /// Fails if a write failed, as NFS reports it only at the end.
+    /// Throws if the file could not be written to the disk. NFS reports some errors of `write` only here.
     func sync() throws(SystemError) { try file.sync() }
 }
 
@@ -258,6 +265,7 @@ private final class FrameFile {
             byteCount += Int64(bytes.count)
         }
         let size = item.body?.byteCount ?? 0
+        // A larger body has no base, and is not loaded into memory.
         if size <= UpdateList.maxBaseBytes {
             let frameBase = try base.map { (base) throws(UpdateError) in try base.frameBase() }
             guard try PatchFrame.compress(item.frameBase(), base: frameBase, write) else {
@@ -313,14 +321,15 @@ private final class FrameFile {
 }
 
 extension UpdateItem {
-    /// Returns the body. Throws if its size is not the one that the list says.
+    /// Returns the body. Throws if it is lost or has another size than `body`.
     fileprivate func load() throws(UpdateError) -> BodyContent {
         let loaded = try UpdateError.storing { () throws(StoreError) -> BodyContent? in try content() }
         guard let loaded, loaded.byteCount == body?.byteCount else { throw changedError }
         return loaded
     }
 
-    /// The body in memory, after a comparison with its digest: a frame of other bytes would be refused by every receiver.
+    /// Loads the body into memory. Throws if it does not have its digest: every receiver would refuse a frame that was made
+    /// from other bytes.
     fileprivate func frameBase() throws(UpdateError) -> FrameBase {
         let base = FrameBase(byteCount: body?.byteCount ?? 0)
         var sha256 = DigestStream(.sha256)
@@ -338,6 +347,7 @@ extension UpdateItem {
 }
 
 extension BodyContent {
+    /// Passes the body to `take` in pieces, like `eachPiece`, with the errors of this module.
     func eachPieceOrThrow(_ take: (Span<UInt8>) -> Void) throws(UpdateError) {
         try UpdateError.storing { () throws(StoreError) in try eachPiece(take) }
     }
