@@ -43,7 +43,7 @@ final class ClientConnection {
     /// Receives the connection as soon as the queue is sent.
     var takeover: Takeover?
     private var isDetached = false
-    /// The stream of the current response. The request stays `awaited` until the stream ends.
+    /// The stream of the current response. `pendingRequest` stays set until the stream ends.
     var stream: ReplyStream?
     /// Whether the connection ends with the stream.
     var closesAfterStream = false

@@ -251,15 +251,16 @@ final class EventLoop {
                 if case .start(let stream, _, _) = delivery { stream.didDisconnect() }
                 continue
             }
-            let isUsable =
-                switch delivery {
-                case .reply(let reply): handler.deliver(reply, to: client)
-                case .interim(let head): handler.deliverInterim(head, to: client)
-                case .start(let stream, let head, let closes):
-                    handler.startStream(stream, head, closes: closes, to: client)
-                case .part(let bytes, let byteCount): handler.deliverPart(bytes, byteCount, to: client)
-                case .end(let bytes, let isWhole): handler.endStream(bytes, isWhole: isWhole, to: client)
-                }
+            var isUsable = true
+            switch delivery {
+            case .reply(let reply): isUsable = handler.deliver(reply, to: client)
+            case .interim(let head): handler.deliverInterim(head, to: client)
+            case .start(let stream, let head, let closes):
+                handler.startStream(stream, head, closes: closes, to: client)
+            case .part(let bytes, let byteCount): handler.deliverPart(bytes, byteCount, to: client)
+            case .end(let bytes, let isWhole):
+                isUsable = handler.endStream(bytes, isWhole: isWhole, to: client)
+            }
             if isUsable { finishTurn(of: client) } else { drop(client) }
         }
     }

@@ -13,6 +13,7 @@ internal import Web
 /// Functions that return false report that the connection is unusable; the loop then drops it.
 final class RequestHandler {
     let limits: ServerLimits
+    /// The time of the event loop's current turn, in milliseconds of `SystemClock.milliseconds()`. The loop sets it.
     var now: Int64
     /// Whether the server is stopping, so that each connection ends after its answer.
     var isStopping = false
@@ -53,8 +54,9 @@ final class RequestHandler {
         guard let session = client.session else {
             return process(new: bytes, from: client) && beginTunnelTLS(client)
         }
+        // A method begins with a capital letter, and no TLS record does.
         if !session.hasReceivedBytes, client.tunnel == nil, let first = bytes.first,
-            (0x41...0x5a).contains(first)
+            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
         {
             answerPlainHTTP(client, bytes)
             return false
@@ -64,7 +66,6 @@ final class RequestHandler {
     }
 
     /// Answers a client that speaks plain http on a TLS port with a redirect to https, or with an error text.
-    /// No TLS record begins with a letter.
     private func answerPlainHTTP(_ client: ClientConnection, _ bytes: UnsafeBufferPointer<UInt8>) {
         let text = "This port requires TLS: use https instead of http.\n"
         var answer = Answer.text(
@@ -83,8 +84,8 @@ final class RequestHandler {
         shutdown(client.descriptor, Int32(SHUT_WR))
     }
 
-    /// Answers the complete requests among the bytes received earlier. Returns false if the connection is
-    /// unusable.
+    /// Continues after a reply or after room in the socket: answers the complete requests among the bytes that were
+    /// received earlier. Returns false if the connection is unusable.
     func resume(_ client: ClientConnection) -> Bool {
         guard processReceived(from: client) else { return false }
         guard let session = client.session else { return beginTunnelTLS(client) }
@@ -126,10 +127,9 @@ final class RequestHandler {
         return resume(client)
     }
 
-    /// Sends an interim response before the pending reply. Returns false if the connection is unusable.
-    func deliverInterim(_ head: [UInt8], to client: ClientConnection) -> Bool {
+    /// Queues an interim response before the pending reply.
+    func deliverInterim(_ head: [UInt8], to client: ClientConnection) {
         if client.pendingRequest != nil { client.queueBytes(head) }
-        return true
     }
 
     /// Queues an error answer, after which the connection ends.
@@ -157,7 +157,8 @@ final class RequestHandler {
             if client.upload != nil {
                 continueUpload(bytes, from: &used, client)
             } else if client.tunnel?.isUndecided == true {
-                // Ciphertext stays unprocessed until `beginTunnelTLS` has started the session.
+                // The first byte in the tunnel shows whether the client speaks TLS there. If so, all bytes stay
+                // unprocessed until `beginTunnelTLS` has started the session.
                 guard bytes[used] != TLSSession.firstByte else { return used }
                 client.tunnel?.isUndecided = false
             } else {
@@ -187,6 +188,7 @@ final class RequestHandler {
                 return nil
             }
         }
+        // Further requests on a connection that will be closed are ignored.
         return client.isClosing ? bytes.count : used
     }
 
@@ -198,7 +200,8 @@ final class RequestHandler {
         return RequestHead.canContainEnd(bytes, after: searched)
     }
 
-    /// Starts to receive a request body, or passes a body that is too long to the responder.
+    /// Starts to receive a request body. If its declared length is above the limit for buffered bodies, passes it to the
+    /// responder instead. A chunked body has no declared length; `continueUpload` notices when it becomes too long.
     private func beginUpload(
         _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ client: ClientConnection, isLast: Bool
     ) {
@@ -228,7 +231,7 @@ final class RequestHandler {
         switch upload.reader.read(bytes, from: &used, into: &upload.body) {
         case .incomplete:
             client.upload = upload
-            if !upload.share.grow(to: upload.body.count, limits.maxBufferedUploadBytes) {
+            if !upload.share.setByteCount(upload.body.count, limit: limits.maxBufferedUploadBytes) {
                 refuse(client, 503)
             }
         case .refused(413) where limits.maxStreamedBodyBytes > 0:
@@ -292,7 +295,8 @@ final class RequestHandler {
             client.takeover = takeover
             return
         }
-        // The common case: nothing to add, and nothing queued before it.
+        // The common case: the answer needs no additional header lines, and no further request was received with this
+        // one. `sendImmediately` queues it if earlier answers are still unsent.
         if isLast, !isStopping, reply.clientFields.isEmpty, reply.coded == nil,
             request.head.canSendUnchanged, reply.answer.canSendUnchanged
         {
@@ -393,6 +397,12 @@ extension RequestHandler {
         return readTLS(client, session)
     }
 
+    /// Sends the queue of a connection that ends. Returns whether the connection must stay open, because the socket did not
+    /// accept all bytes yet.
+    private func hasUnsentBytes(_ client: ClientConnection) -> Bool {
+        client.flush(now: now, limits) && client.isBlocked
+    }
+
     /// Decrypts the received bytes of a TLS client and answers the complete requests. Returns false if the
     /// connection is unusable.
     private func readTLS(_ client: ClientConnection, _ session: TLSSession) -> Bool {
@@ -415,7 +425,7 @@ extension RequestHandler {
         while !client.isBlocked, !client.isClosing, client.pendingRequest == nil, client.takeover == nil {
             switch session.read(into: clearBuffer) {
             case .needsInput: return true
-            case .ended: return !client.isIdle && client.flush(now: now, limits) && client.isBlocked
+            case .ended: return !client.isIdle && hasUnsentBytes(client)
             case .bytes(let count):
                 let bytes = UnsafeBufferPointer(rebasing: clearBuffer[..<count])
                 guard process(new: bytes, from: client) else { return false }
@@ -428,15 +438,11 @@ extension RequestHandler {
 // MARK: - Streams
 
 extension RequestHandler {
-    /// Sends the head of a streamed response. This and the next two functions return false if the connection
-    /// is unusable.
-    func startStream(_ stream: ReplyStream, _ head: [UInt8], closes: Bool, to client: ClientConnection)
-        -> Bool
-    {
-        guard let pendingRequest = client.pendingRequest else {
-            stream.didDisconnect()
-            return true
-        }
+    /// Queues the head of a streamed response.
+    ///
+    /// - Parameter closes: whether the connection ends with the stream; `head` then already says so.
+    func startStream(_ stream: ReplyStream, _ head: [UInt8], closes: Bool, to client: ClientConnection) {
+        guard let pendingRequest = client.pendingRequest else { return stream.didDisconnect() }
         client.stream = stream
         client.closesAfterStream = closes || !pendingRequest.head.isKeptAlive
         var lines = head
@@ -445,27 +451,27 @@ extension RequestHandler {
             lines += "Connection: keep-alive\r\n".utf8
         }
         client.queueBytes(lines + [0x0d, 0x0a])
-        return true
     }
 
     /// Queues a part of a streamed body, and reports to the stream how much is unsent.
-    func deliverPart(_ part: [UInt8], _ byteCount: Int, to client: ClientConnection) -> Bool {
-        guard let stream = client.stream else { return true }
+    ///
+    /// - Parameter byteCount: the size of the part without its chunk framing, as the stream counts it.
+    func deliverPart(_ part: [UInt8], _ byteCount: Int, to client: ClientConnection) {
+        guard let stream = client.stream else { return }
         stream.didDequeue(byteCount)
         client.queueBytes(part)
         stream.setQueuedBytes(client.queue.byteCount)
-        return true
     }
 
     /// Ends a streamed response. If it was cut off, the connection is closed, so that the client does not
-    /// mistake it for a complete one.
+    /// mistake it for a complete one. Returns false if the connection is unusable.
     func endStream(_ last: [UInt8], isWhole: Bool, to client: ClientConnection) -> Bool {
         guard client.stream != nil else { return true }
         client.stream = nil
         client.pendingRequest = nil
         guard isWhole else {
             client.isTruncated = true
-            return client.flush(now: now, limits) && client.isBlocked
+            return hasUnsentBytes(client)
         }
         client.queueBytes(last)
         client.isClosing = client.closesAfterStream || isStopping
@@ -487,7 +493,7 @@ final class UploadMemory {
         deinit { memory.byteCount -= byteCount }
 
         /// Sets the size of this body. Returns false if the sum of all bodies is above the limit.
-        func grow(to byteCount: Int, _ limit: Int) -> Bool {
+        func setByteCount(_ byteCount: Int, limit: Int) -> Bool {
             memory.byteCount += byteCount - self.byteCount
             self.byteCount = byteCount
             return memory.byteCount <= limit
