@@ -45,7 +45,7 @@ enum PageScripts {
           for (const e of elements(root)) {
             const name = e.localName;
             if (name === 'a' || name === 'area') {
-              if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
+              if (\(visit.ignoresNofollowLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
               if (isAction(e) || isTemplate(e)) continue;
               let href = e.href;
               try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}

@@ -340,7 +340,7 @@ struct PageSteps: Sendable {
         guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
             address.prefix(while: { $0 != "#" }) == link[..<mark], address != link,
             routes.insert(RepeatedViews.identity(of: fragment)).inserted,
-            plannedRoutes < visit.routes
+            plannedRoutes < visit.maxViews
         else { return }
         plannedRoutes += 1
         if hasActed {

@@ -69,7 +69,7 @@ package struct PageVisit: Sendable {
     /// grow.
     package var scroll = 20
     /// The maximum number of views of one document to show, where links name them by a fragment (`#/about`).
-    package var routes = 1000
+    package var maxViews = 1000
     /// The fragments of the only views to show, the first of which the URL has.
     var laterRoutes: [String] = []
     /// How a banner is answered that asks for consent to cookies.
@@ -98,7 +98,7 @@ package struct PageVisit: Sendable {
     /// the page is read as it is.
     package var limit: Duration = .seconds(20)
     /// Whether to ignore links marked `nofollow`, `ugc` or `sponsored`.
-    package var leavesMarkedLinks = false
+    package var ignoresNofollowLinks = false
     /// Whether to ignore links that may change something (`ActionLink`).
     package var ignoresActionLinks = false
     /// Whether the page opens in a window for a person. Larder then stops and answers nothing; the page uses
@@ -147,7 +147,7 @@ package struct PageVisit: Sendable {
         visit.userAgent = userAgent
         (visit.preludes, visit.scripts, visit.scroll) = (preludes, scripts, scroll)
         (visit.quiet, visit.patience, visit.stall, visit.limit) = (quiet, patience, stall, limit)
-        (visit.leavesMarkedLinks, visit.ignoresActionLinks) = (leavesMarkedLinks, ignoresActionLinks)
+        (visit.ignoresNofollowLinks, visit.ignoresActionLinks) = (ignoresNofollowLinks, ignoresActionLinks)
         return visit
     }
 }

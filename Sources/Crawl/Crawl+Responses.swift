@@ -20,24 +20,24 @@ extension Crawl {
         }
         let result = try chooseResponse(for: result)
         // The stored copy that the request validates; nil for other requests.
-        let stored = validating.removeValue(forKey: result.number)
+        let validatedCopy = validating.removeValue(forKey: result.number)
         // A result without a response has the zone of the public network, and does not show whether the host multiplexes.
         try apply(
             .connected(
                 result.number, from: result.zone,
                 multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
-        if try continuePartial(result, stored) { return }
+        if try continuePartial(result, validatedCopy) { return }
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
-            if response.status == 412, stored != nil {
+            if response.status == 412, validatedCopy != nil {
                 // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
                 return try sendRequest(
                     result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
             }
-            if response.status == 304, let stored {
-                try didConfirm(result, response, stored)
+            if response.status == 304, let validatedCopy {
+                try didConfirm(result, response, validatedCopy)
             } else {
                 try didRespond(result, response)
             }
@@ -54,8 +54,8 @@ extension Crawl {
         }
         // If the request validated a stored copy, its links are followed, as after a 304. Otherwise the report only says
         // that a stored response stays.
-        if let stored {
-            try fallBack(result.number, to: stored.response)
+        if let validatedCopy {
+            try fallBack(result.number, to: validatedCopy.response)
         } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
             try noteIfKept(result.number)
         }
@@ -142,14 +142,14 @@ extension Crawl {
     /// Resumes again if the server sent a shorter range than requested, as RFC 9110 14.2 allows, and at least
     /// `minPartBytes` of it. Starts over without the part if it sent a 304, although the request had neither
     /// `If-None-Match` nor `If-Modified-Since`.
-    private func continuePartial(_ result: FetchResult, _ stored: CacheLookup.StoredCopy?) throws(CrawlError)
-        -> Bool
-    {
+    private func continuePartial(
+        _ result: FetchResult, _ validatedCopy: CacheLookup.StoredCopy?
+    ) throws(CrawlError) -> Bool {
         let resumedFrom = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().addingOrigin(result.sentFields["Origin"])
         if result.hasOnlyPartOfRest, let resumedFrom, partial.byteCount - resumedFrom >= Self.minPartBytes {
-            if let stored { validating[result.number] = stored }
+            if let validatedCopy { validating[result.number] = validatedCopy }
             try sendRequest(result.number, result.url, origin, resume: partial)
             return true
         }
@@ -252,21 +252,22 @@ extension Crawl {
         let errorBody = try isApplication ? nil : errorBody(of: response, number)
         if !isApplication { response.body.discard() }
         let url = frontier.url(number)
-        let stored = storedBefore.removeValue(forKey: number)
+        let earlierResponse = storedBefore.removeValue(forKey: number)
         // Scan threads judge bodies. Here, a redirect, 404 or 410 is judged by its status and header fields.
         let isGone = Failure.status(response.status).isGone
         let redirect = Redirect(response.status, response.fields, from: url)
         if isGone || redirect != nil,
-            let failure = try refuseReplacement(number, url, (response.status, response.fields), over: stored)
+            let failure = try refuseReplacement(
+                number, url, (response.status, response.fields), over: earlierResponse)
         {
             try apply(.failed(number, failure, after: latency))
-            if let stored { try fallBack(number, to: stored) }
+            if let earlierResponse { try fallBack(number, to: earlierResponse) }
             if isApplication { response.body.discard() }
             return
         }
         if isApplication {
             // `scan` takes it from there.
-            storedBefore[number] = stored
+            storedBefore[number] = earlierResponse
             rendering?.unknownPaths.insert(number)
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount

@@ -69,7 +69,7 @@ package struct RenderedPage: Sendable {
     /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     package var cookies: [String] = []
     /// The URLs that the page requested and received without a request to the crawl.
-    package var given: [WebURL] = []
+    package var urlsFromSnapshot: [WebURL] = []
     /// How often the page did something that is not part of loading, by kind.
     package var notices: [String: Int] = [:]
 
@@ -119,11 +119,11 @@ package final class RenderChannel: Sendable {
         messages = Inbox(wake: wake)
     }
 
-    /// Requests a URL that the snapshot does not have yet for a page that is being rendered.
+    /// Sends a request of a page that is being rendered to the crawl, because the snapshot has no response to it yet.
     ///
     /// `answer` is called on any thread. It is not called if the crawl ends while the request is in progress.
-    package func ask(
-        _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageRequestResult) -> Void
+    package func send(
+        _ request: PageRequest, of page: UInt32, answer: @escaping @Sendable (PageRequestResult) -> Void
     ) {
         if !messages.put(.requested(page: page, request, answer)) { answer(.blocked("the crawl has ended")) }
     }

@@ -342,7 +342,9 @@ extension Crawl {
         } catch {
             throw .fetch(error)
         }
-        for url in rendered.given { if let number = frontier.number(of: url) { requested.insert(number) } }
+        for url in rendered.urlsFromSnapshot {
+            if let number = frontier.number(of: url) { requested.insert(number) }
+        }
         try storeRendering(rendered, hasSent: openPage.untrackedCount > 0, of: page)
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.RenderResult(

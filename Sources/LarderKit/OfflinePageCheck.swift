@@ -419,7 +419,7 @@ struct OfflinePageCheck {
             if ended == pages.count { break }
             while waiting.count > pages.count - ended - tabs, let number = waiting.popFirst() {
                 let page = pages[number]
-                var visit = visitTemplate.visit(to: page.url, acts: page.isAmongFirst)
+                var visit = visitTemplate.visit(to: page.url, usesControls: page.isAmongFirst)
                 visit.controlGroup = String(page.kind)
                 if !visit.isDeep { visit.usedControls = usedControls }
                 visit.url = service.address(of: page.url.href) ?? page.url.href

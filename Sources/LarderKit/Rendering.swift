@@ -28,7 +28,7 @@ extension PrefetchOptions {
 }
 
 extension RenderPlan {
-    /// Fails if the plan renders no pages.
+    /// Returns nil if no pages are rendered: in the mode `never`, and in the mode `auto` if there is no browser.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no browser, or a setting is invalid.
     fileprivate init?(
@@ -38,11 +38,12 @@ extension RenderPlan {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
         guard settings.mode == .always || BrowserProgram.isAvailable(options.browser) else { return nil }
-        // Fails now if there is none.
+        // Throws before the crawl begins if there is no browser.
         _ = try BrowserProgram.resolve(options.browser)
         let visitTemplate = try PageVisitTemplate(plan)
         let tabs = options.renderTabs ?? Machine.defaultTabCount
         let fetching = try options.network.options(for: [], spoolFolder: folder.incoming)
+        // Connects the sockets and event streams of pages, which the crawl cannot fetch as responses.
         let connect: Connect = { url, nearestZone in
             (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
         }
@@ -77,15 +78,18 @@ extension BrowserProgram {
 /// template, so that differences between the two come from the content.
 struct PageVisitTemplate: Sendable {
     let settings: RenderSettings
+    /// The maximum number of views of one document (`#/about`). Views count like pages here, so it is the page limit of the
+    /// plan.
     private let maxViews: Int?
-    private let leavesMarkedLinks: Bool
+    private let ignoresNofollowLinks: Bool
     private let viewports: [Viewport]
+    /// The scripts of the user, each with the pattern of its pages; nil for all pages.
     private let scripts: [(pages: URLPattern?, text: String)]
 
     init(_ plan: SitePlan) throws(LarderError) {
         settings = plan.render ?? RenderSettings()
         maxViews = plan.maxPages
-        leavesMarkedLinks = plan.directivePolicy.nofollow == .obey
+        ignoresNofollowLinks = plan.directivePolicy.nofollow == .obey
         var viewports: [Viewport] = []
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {
@@ -107,19 +111,24 @@ struct PageVisitTemplate: Sendable {
         self.scripts = scripts
     }
 
-    /// - Parameter acts: Whether controls of the page are used, as the settings say.
-    func visit(to url: WebURL, isBrief: Bool = false, acts: Bool) -> PageVisit {
+    /// Returns how the browser opens a page with these settings.
+    ///
+    /// - Parameters:
+    ///   - isBrief: Whether the page gets only a quarter of the time.
+    ///   - usesControls: Whether controls of the page are used, as far as the settings allow. Deep rendering uses them on
+    ///     every page.
+    func visit(to url: WebURL, isBrief: Bool = false, usesControls: Bool) -> PageVisit {
         var visit = PageVisit(url: url.href)
         if !viewports.isEmpty { visit.viewports = viewports }
         visit.scroll = settings.scroll
-        visit.routes = maxViews ?? visit.routes
-        if acts || settings.isDeep { visit.acting = Acting(settings.acting) }
+        visit.maxViews = maxViews ?? visit.maxViews
+        if usesControls || settings.isDeep { visit.acting = Acting(settings.acting) }
         visit.isDeep = settings.isDeep
         visit.consent = ConsentChoice(rawValue: settings.consent.rawValue) ?? .leave
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.extendWaits(by: Machine.slowness)
-        visit.leavesMarkedLinks = leavesMarkedLinks
+        visit.ignoresNofollowLinks = ignoresNofollowLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
         return visit
     }
@@ -173,11 +182,12 @@ private final class BrowserRenderer: PageRenderer {
         _ page: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
-        var visit = visitTemplate.visit(to: url, isBrief: isBrief, acts: controlGroup != nil)
+        var visit = visitTemplate.visit(to: url, isBrief: isBrief, usesControls: controlGroup != nil)
         visit.controlGroup = controlGroup ?? ""
-        // Only deep rendering repeats what controls do.
+        // Without deep rendering, a control is not used again on another page of its group.
         if !visit.isDeep { visit.usedControls = usedControls }
-        // A button can act for the person who is logged in, and not only by requests that are refused.
+        // A button can change something for the logged-in user even by a request that the proxy does not refuse, such as a
+        // GET.
         if channel.hasSession, visit.acting == .all { visit.acting = .search }
         visit.ignoresActionLinks = channel.hasSession
         visit.wantsText = true
@@ -185,22 +195,22 @@ private final class BrowserRenderer: PageRenderer {
         visit.wantsPicture = visitTemplate.settings.takesPictures
         visit.wantsFrozen = visitTemplate.settings.freezing != .never
         visit.wantsSockets = visitTemplate.settings.freezing == .auto
-        if let since = fixedScriptTime(for: url) { visit.preludes.append(SteadyTime.call(since: since)) }
+        if let since = steadyTime(for: url) { visit.preludes.append(SteadyTime.call(since: since)) }
         idle.withLock { $0.openCount += 1 }
-        show(page, at: url, visit) { [self, visit] outcome, traffic in
-            guard let further = visit.visitToLaterViews(of: outcome) else {
+        open(page, at: url, visit) { [self, visit] outcome, traffic in
+            guard let laterVisit = visit.visitToLaterViews(of: outcome) else {
                 return finish(outcome, traffic, done)
             }
-            show(page, at: url, further) { [self] later, laterTraffic in
+            open(page, at: url, laterVisit) { [self] laterOutcome, laterTraffic in
                 var outcome = outcome
-                outcome.add(laterViews: later)
+                outcome.add(laterViews: laterOutcome)
                 finish(outcome, traffic.adding(laterTraffic), done)
             }
         }
     }
 
     /// Opens a page in a tab with a proxy of its own.
-    private func show(
+    private func open(
         _ page: UInt32, at url: WebURL, _ visit: PageVisit,
         then done: @escaping @Sendable (PageOutcome, PageTraffic) -> Void
     ) {
@@ -230,7 +240,7 @@ private final class BrowserRenderer: PageRenderer {
         _ outcome: PageOutcome, _ traffic: PageTraffic, _ done: @Sendable (RenderedPage) -> Void
     ) {
         var rendered = RenderedPage(outcome)
-        rendered.given = traffic.given.compactMap { WebURL($0) }
+        rendered.urlsFromSnapshot = traffic.urlsFromSnapshot.compactMap { WebURL($0) }
         if traffic.refusedChanges > 0 { rendered.notices["not-sent-by-control"] = traffic.refusedChanges }
         // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
         rendered.cookies = outcome.cookies.filter {
@@ -240,9 +250,9 @@ private final class BrowserRenderer: PageRenderer {
         done(rendered)
     }
 
-    /// The time that the scripts of a page see if the site is rendered with a steady clock; nil for other pages, and
-    /// for one that cannot be read, whose error its proxy reports.
-    private func fixedScriptTime(for url: WebURL) -> Int? {
+    /// The start time of a steady page (`SteadyTime`); nil for other pages. Also nil if the stored page cannot be read: its
+    /// proxy then reports that error.
+    private func steadyTime(for url: WebURL) -> Int? {
         guard visitTemplate.settings.steadySince != nil else { return nil }
         let stored = reader.withLock { reader in
             try? reader.response(for: url.key.href, ofSnapshot: channel.snapshot)
@@ -250,13 +260,13 @@ private final class BrowserRenderer: PageRenderer {
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
 
-    /// A proxy that no tab uses.
+    /// Returns a proxy that no tab uses, a new one if there is none.
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
         return try PageProxy(channel.folder, snapshot: channel.snapshot, security: security, connect: connect)
         {
             [channel] page, request, answer in
-            channel.ask(page, request, answer: answer)
+            channel.send(request, of: page, answer: answer)
         }
     }
 

@@ -59,10 +59,10 @@ extension OfflinePageCheck {
             (browser, service) throws(LarderError) in
             let stored = Monitor<[Int: [String: String]]>([:])
             for (number, candidate) in candidates.enumerated() {
-                var visit = visitTemplate.visit(to: candidate.page, acts: false)
+                var visit = visitTemplate.visit(to: candidate.page, usesControls: false)
                 visit.url = service.address(of: candidate.page.href) ?? candidate.page.href
                 visit.acting = .never
-                (visit.scroll, visit.routes, visit.seesDark) = (0, 0, false)
+                (visit.scroll, visit.maxViews, visit.seesDark) = (0, 0, false)
                 visit.wantsStorage = true
                 browser.open(visit) { outcome in stored.change { $0[number] = outcome.storage } }
             }

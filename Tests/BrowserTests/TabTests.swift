@@ -897,7 +897,7 @@ private struct Play {
     }
 
     @Test func `views beyond the maximum are reported once`() throws {
-        var play = Play { $0.routes = 1 }
+        var play = Play { $0.maxViews = 1 }
         try play.open()
         play.pass(.milliseconds(500))
         try play.enterWorld()

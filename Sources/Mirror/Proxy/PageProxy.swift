@@ -56,7 +56,7 @@ package final class PageProxy: Sendable {
 /// The traffic between a page and its proxy.
 package struct PageTraffic: Sendable {
     /// URLs that were answered from the snapshot.
-    package var given: [String] = []
+    package var urlsFromSnapshot: [String] = []
     /// Names of cookies that responses set.
     package var servedCookies: Set<String> = []
     /// The number of requests that were refused because they could change something.
@@ -67,7 +67,7 @@ package struct PageTraffic: Sendable {
     /// The traffic of both.
     package func adding(_ other: PageTraffic) -> PageTraffic {
         var sum = PageTraffic()
-        sum.given = given + other.given
+        sum.urlsFromSnapshot = urlsFromSnapshot + other.urlsFromSnapshot
         sum.servedCookies = servedCookies.union(other.servedCookies)
         sum.refusedChanges = refusedChanges + other.refusedChanges
         return sum
@@ -80,7 +80,7 @@ private final class PageTab: Sendable {
         let number: UInt32
         /// URLs that the tab may navigate to: the page and its redirects.
         var documents: Set<String>
-        var given: Set<String> = []
+        var urlsFromSnapshot: Set<String> = []
         /// Names of cookies that responses set; all others were set by scripts.
         var servedCookies: Set<String> = []
         var refusesChanges = false
@@ -112,7 +112,7 @@ private final class PageTab: Sendable {
         return page.withLock { page in
             defer { page = nil }
             var traffic = PageTraffic()
-            traffic.given = page?.given.sorted() ?? []
+            traffic.urlsFromSnapshot = page?.urlsFromSnapshot.sorted() ?? []
             traffic.servedCookies = page?.servedCookies ?? []
             traffic.refusedChanges = page?.refusedChanges ?? 0
             return traffic
@@ -206,8 +206,8 @@ private final class PageTab: Sendable {
         guard let answer else { return isForeign ? .foreign : .nothing }
         guard request == .get else { return .answer(answer) }
         page.withLock { page in
-            guard page?.given.count ?? .max < Self.maxRecordedURLs else { return }
-            page?.given.insert(href)
+            guard page?.urlsFromSnapshot.count ?? .max < Self.maxRecordedURLs else { return }
+            page?.urlsFromSnapshot.insert(href)
             if let redirect, page?.documents.contains(href) == true {
                 page?.documents.insert(redirect.key.href)
             }

@@ -249,14 +249,14 @@ import Web
                 let request = PageRequest(
                     url: page.url(origin.url("/graphql")), method: "POST", fields: fields,
                     body: Array(body.utf8))
-                browser.channel.withLock { $0 }?.ask(page.number, request) { answer in
+                browser.channel.withLock { $0 }?.send(request, of: page.number) { answer in
                     guard case .response(_, _, let body) = answer else { return }
                     received.change { $0.append(String(decoding: body, as: UTF8.self)) }
                 }
             }
             // A DELETE is refused at once. Its answer arrives after the other requests have reached the crawl.
             let last = PageRequest(url: page.url(origin.url("/graphql")), method: "DELETE")
-            browser.channel.withLock { $0 }?.ask(page.number, last) { _ in
+            browser.channel.withLock { $0 }?.send(last, of: page.number) { _ in
                 Thread.detach { origin.release("/graphql") }
             }
             _ = received.wait { $0.count == sent.count ? true : nil }
@@ -279,7 +279,7 @@ import Web
             for count in 1...20 {
                 let request = PageRequest(
                     url: page.url(origin.url("/graphql")), method: "POST", body: Array("query".utf8))
-                browser.channel.withLock { $0 }?.ask(page.number, request) { answer in
+                browser.channel.withLock { $0 }?.send(request, of: page.number) { answer in
                     let text =
                         switch answer {
                         case .response(_, _, let body): String(decoding: body, as: UTF8.self)
@@ -442,7 +442,8 @@ import Web
             var request = PageRequest(url: page.address, fields: fields)
             (request.needsOwnResponse, request.requestedForm) = (true, fields.requestedForm)
             let isAnswered = Monitor(false)
-            browser.channel.withLock { $0 }?.ask(page.number, request) { _ in isAnswered.change { $0 = true }
+            browser.channel.withLock { $0 }?.send(request, of: page.number) { _ in
+                isAnswered.change { $0 = true }
             }
             _ = isAnswered.wait { $0 ? true : nil }
             return RenderedPage(ending: .complete)
@@ -627,7 +628,7 @@ private final class ScriptedBrowser: PageRenderer {
                 guard let target = WebURL(request.target, base: url) else { continue }
                 let pageRequest = PageRequest(
                     url: target, method: request.method, fields: request.fields, body: request.body)
-                channel.withLock { $0 }?.ask(number, pageRequest) { [self] answer in
+                channel.withLock { $0 }?.send(pageRequest, of: number) { [self] answer in
                     note(target, answer)
                     let isLast = left.withLock { left in
                         left -= 1
@@ -640,7 +641,7 @@ private final class ScriptedBrowser: PageRenderer {
     }
 
     func ask(_ page: Page, _ request: PageRequest) {
-        channel.withLock { $0 }?.ask(page.number, request) { [self] in note(request.url, $0) }
+        channel.withLock { $0 }?.send(request, of: page.number) { [self] in note(request.url, $0) }
     }
 
     private func note(_ url: WebURL, _ answer: PageRequestResult) {
