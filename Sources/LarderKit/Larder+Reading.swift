@@ -13,6 +13,7 @@ extension Larder {
     public func status() async throws(LarderError) -> StatusReport {
         let (path, runner) = (folder.name, scheduleRunner)
         return try await readStore("larder-status") { (reader) throws(StoreError) in
+            // The check is passed as a closure, because the module Reports does not import Check.
             try StatusReport(reader, path: path, runner: runner) { reader, site, limit throws(StoreError) in
                 try OfflineCheck.needs(of: site, limit: limit, reader)
             }
@@ -46,12 +47,14 @@ extension Larder {
     ///
     /// The MD5 of a body is computed when it is first requested, and stored.
     ///
-    /// - Parameter port: the port of the server whose URL the report names.
+    /// If the URL is not stored, the report contains the reason, the stored URL that a server would serve in its place, and
+    /// stored URLs in the same folder (`URLReport.Absence`).
+    ///
+    /// - Parameter port: the port of a server on this machine. The report contains the URL at which it serves the response.
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
-    ///   it cannot be read. If the URL is not stored, the report contains the reason, and stored URLs that replace it
-    ///   or are near it.
+    ///   it cannot be read.
     public func describe(_ url: String, servedOn port: UInt16 = 8080) async throws(LarderError) -> URLReport {
-        let target = try await self.url(url)
+        let target = try await parseURL(url)
         return try await readStore("larder-show") { (reader) throws(StoreError) in
             try URLReport(of: target, servedAt: MirrorServer.address(of: target.href, at: port), reader)
         }
@@ -61,7 +64,7 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL. For a single word, the error
     ///   lists the stored sites.
-    func url(_ text: String) async throws(LarderError) -> WebURL {
+    func parseURL(_ text: String) async throws(LarderError) -> WebURL {
         do throws(URLInputError) { return try WebURL.parseUserInput(text) } catch {
             guard case .singleWord = error.kind, let report = try? await snapshots() else {
                 throw LarderError(error)
@@ -76,7 +79,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
-        let target = try await self.url(url)
+        let target = try await parseURL(url)
         return try await readStore("larder-explain") { (reader) throws(StoreError) in
             try ExplainReport(of: target, reader)
         }
@@ -90,13 +93,13 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func misses() async throws(LarderError) -> MissesReport {
         try await readStore("larder-misses") { (reader) throws(StoreError) in
-            let (missing, storedURLs) = try MissesReport.report(
+            let (report, storedURLs) = try MissesReport.report(
                 on: ActivityDatabase.misses(in: reader.folder), reader)
-            // A user without write permission gets the same report.
+            // Misses of URLs that were stored since are deleted. A user without write permission gets the same report.
             if !storedURLs.isEmpty, reader.folder.isWritable {
                 try ActivityDatabase.openIfExists(reader.folder)?.deleteMisses(at: storedURLs)
             }
-            return missing
+            return report
         }
     }
 
@@ -105,8 +108,8 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be written.
     public func forgetMisses() async throws(LarderError) {
         try await readStore("larder-misses") { (reader) throws(StoreError) in
-            let notes = try ActivityDatabase.openIfExists(reader.folder)
-            try notes?.deleteAllMisses()
+            let activity = try ActivityDatabase.openIfExists(reader.folder)
+            try activity?.deleteAllMisses()
         }
     }
 
@@ -123,7 +126,7 @@ extension Larder {
         _ url: String, snapshot: SnapshotName? = nil, of site: String? = nil,
         take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
-        let target = try await self.url(url)
+        let target = try await parseURL(url)
         return try await readStore("larder-cat") { (reader) throws(StoreError) in
             try BodyReport(of: target, snapshot: snapshot, of: site, reader, take)
         }

@@ -108,7 +108,7 @@ extension Larder {
             let service = MirrorService(
                 server, mirror, loads, log, due: try startUpdateScheduler(options, server),
                 indexing: options.indexesInBackground && folder.isWritable ? BackgroundIndexing(folder) : nil)
-            if options.isRecorded, port != nil { service.record(store: folder.identity) }
+            if options.isListed, port != nil { service.record(store: folder.identity) }
             return service
         } catch {
             server.stop()
@@ -318,8 +318,8 @@ public struct ServeOptions: Sendable {
     /// Creates the store if there is none, for a caller that adds sites later, such as through the portal. Otherwise a
     /// missing store is an error.
     public var createsStore = false
-    /// Records the server, so that `RunningServer.all()` finds it in every process of this user.
-    public var isRecorded = false
+    /// Lists the server in `RunningServer.all()`, for every process of this user.
+    public var isListed = false
     /// Adds a bar to pages that browsers open, which shows their date and links to the portal. True: unless it was switched
     /// off in the portal. False: not until it is switched on there while the server runs. Nil: only if it was switched on. A
     /// server that other machines can reach adds none.
@@ -438,7 +438,7 @@ extension Larder {
                 let found = (owner.flatMap { name in sites.first { $0.name == name } } ?? site)?.snapshots
                     .first(where: { $0.name == snapshot && $0.finished != nil }),
                 let address = MirrorServer.address(
-                    of: try await self.url(url).href, inSnapshot: found.id, at: port)
+                    of: try await parseURL(url).href, inSnapshot: found.id, at: port)
             else {
                 throw LarderError(
                     .input,
@@ -446,7 +446,7 @@ extension Larder {
             }
             return address
         }
-        guard let address = MirrorServer.address(of: try await self.url(url).href, at: port) else {
+        guard let address = MirrorServer.address(of: try await parseURL(url).href, at: port) else {
             throw LarderError(
                 .input, "cannot serve \(text): it is not an http or https URL; name a site or such a URL")
         }

@@ -5,7 +5,7 @@ internal import Web
 
 /// A Larder server that this user runs on this machine.
 ///
-/// A server stores these values in a file, its record, and keeps the file locked (`ServeOptions.isRecorded`). The
+/// A server stores these values in a file, its record, and keeps the file locked (`ServeOptions.isListed`). The
 /// kernel releases the lock when the process ends for any reason, and records without a lock are ignored.
 public struct RunningServer: Sendable, Equatable {
     /// The port on which it listens.

@@ -2,7 +2,7 @@ internal import Glibc
 internal import LarderKit
 internal import System
 
-/// `larder serve`: serves the stored sites and the portal until the first signal. SIGHUP reloads
+/// `larder serve`: serves the stored sites and the portal until a signal such as SIGTERM stops it. SIGHUP reloads
 /// certificates and, with `--preload`, the manifests.
 ///
 /// Prints the address, and warnings such as that other machines can read the sites. Without a named port,
@@ -13,13 +13,13 @@ internal import System
 enum ServeCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let wanted = UInt16(try arguments.number(.port, in: 0...65535))
+            let wantedPort = UInt16(try arguments.number(.port, in: 0...65535))
             let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
             let larder = try arguments.larder
             var options = try ServeCommand.options(arguments)
             options.notice = { terminal.fail($0) }
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
-            options.isRecorded = true
+            options.isListed = true
             options.indexesInBackground = !options.isReadOnly
             // Sites can be added in the portal.
             options.createsStore = !options.isReadOnly
@@ -29,21 +29,22 @@ enum ServeCommand {
             options.isScheduled =
                 arguments.has(.scheduled) || !arguments.has(.noSchedule) && !options.isReadOnly
             options.updateCommand = ScheduleCommand.dueCommand(arguments)
-            if let running = larder.servers().first(where: { $0.port == wanted || !arguments.namesPort }) {
+            if let running = larder.servers().first(where: { $0.port == wantedPort || !arguments.namesPort })
+            {
                 terminal.fail(alreadyRunningText(running, arguments))
                 if arguments.has(.openBrowser), let address = running.address {
                     OpenCommand.show(address, terminal)
                 }
                 return .unable
             }
-            let port = try freePort(wanted, options.address, arguments)
+            let port = try freePort(wantedPort, options.address, arguments)
             let service = try larder.serve(
                 port: port, memoryLimit: Int(clamping: memory), options: options)
             let stop = Signals.shared.interruption()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The server is at \(service.address) (Ctrl-C stops)")
-            if port != wanted {
-                terminal.say(otherPortText(port, insteadOf: wanted))
+            if port != wantedPort {
+                terminal.say(otherPortText(port, insteadOf: wantedPort))
             }
             if let port = service.proxyPort {
                 terminal.say("The proxy is at http://localhost:\(port)")
@@ -213,7 +214,7 @@ enum ServeCommand {
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
-        let first = options
+        let firstOptions = options
         let (requests, preloadNow) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         preloadNow.yield()
         Signals.shared.onHangUp(endsWithTerminal: false) { preloadNow.yield() }
@@ -221,20 +222,21 @@ enum ServeCommand {
             let clock = Task {
                 while let interval, (try? await Task.sleep(for: interval)) != nil { preloadNow.yield() }
             }
-            var wanted = first
+            var options = firstOptions
             for await _ in requests {
                 for manifest in manifests where !Task.isCancelled {
-                    await preload(manifest, wanted, larder, terminal)
+                    await preload(manifest, options, larder, terminal)
                 }
-                // A server that accepted older manifests as long as it runs would not be protected.
-                wanted.allowsRollback = false
+                // The user accepts older manifests once. If the server accepted them as long as it runs, an attacker could
+                // send it an old one at any time.
+                options.allowsRollback = false
             }
             clock.cancel()
         }
     }
 
-    /// Preloads one manifest, and prints the result. An error does not end the server, which serves the
-    /// bundles from before.
+    /// Preloads one manifest, and prints the result. An error does not end the server, which continues to serve the
+    /// bundles of the last successful preload.
     private static func preload(
         _ manifest: String, _ options: PreloadOptions, _ larder: Larder, _ terminal: Terminal
     ) async {
