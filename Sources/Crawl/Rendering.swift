@@ -213,7 +213,11 @@ extension Crawl {
     private func answerPageRequests(about number: UInt32) throws(CrawlError) {
         let answer: PageRequestResult
         switch frontier.state(number) {
-        case .queued, .running, .waiting: return
+        // A page does not wait for the second lookup, because hosts without an address are much more frequent than
+        // lookups that fail once.
+        case .queued, .running, .waiting:
+            guard frontier.awaitsLookup(number) else { return }
+            answer = .failed(FetchFailure.Kind.unknownHost.rawValue)
         case .done, .redirected:
             guard !beingScanned.contains(number) else { return }
             answer = .stored

@@ -446,6 +446,9 @@ extension Frontier {
 
     func state(_ number: UInt32) -> EntryState { core.state(number) }
 
+    /// Whether the entry waits because its host's name was not found, and is looked up a second time.
+    func awaitsLookup(_ number: UInt32) -> Bool { core.awaitsLookup(number) }
+
     func entry(_ number: UInt32) -> EntryInfo { core.entry(number) }
 
     /// All entries, in the order of discovery.

@@ -367,6 +367,11 @@ extension FrontierCore {
 
     private static let lookupPause: Duration = .seconds(2)
 
+    /// Whether the entry waits for the second lookup of its host's name.
+    func awaitsLookup(_ number: UInt32) -> Bool {
+        hosts[Int(records[Int(number)].host)].nextLookup.map { now < $0 } ?? false
+    }
+
     /// Looks up the names that were not found before again, without waiting, if nothing else is left to do.
     mutating func retryLookupsNow() {
         let waitsForOthers = hosts.indices.contains {

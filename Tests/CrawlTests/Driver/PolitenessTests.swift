@@ -330,6 +330,35 @@ extension UnresponsiveHostTests {
     }
 }
 
+@Suite struct SecondLookupTests {
+    private let frontier: TestFrontier
+
+    init() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        #expect(frontier.fetchNext(now: .zero) == 0)
+        frontier.succeed(0)
+    }
+
+    private func addImage(_ url: String) throws -> UInt32 {
+        frontier.addLink(FoundLink(url: try #require(WebURL(url)), role: .asset), from: 0)
+    }
+
+    @Test func `all URLs of a host wait for the second lookup of its name`() throws {
+        let image = try addImage("http://unknown.test/1")
+        let other = try addImage("http://other.test/1")
+        _ = [frontier.fetchNext(now: .zero), frontier.fetchNext(now: .zero)]
+        #expect(!frontier.awaitsLookup(image))
+        frontier.fail(image, .fetch(FetchFailure(.unknownHost, "no such name")), now: .seconds(5))
+        #expect(frontier.awaitsLookup(image) && !frontier.awaitsLookup(other))
+        #expect(frontier.awaitsLookup(try addImage("http://unknown.test/2")))
+        // The name is being looked up.
+        #expect(frontier.fetchNext(now: .seconds(60)) != nil)
+        #expect(!frontier.awaitsLookup(image))
+    }
+}
+
 @Suite struct StreamTests {
     @Test func `an HTTP/2 host gets more parallel requests than an HTTP/1 host`() throws {
         let start = try #require(WebURL("https://a.test/"))

@@ -48,6 +48,7 @@ final class TestFrontier {
     func url(_ number: UInt32) -> WebURL { frontier.url(number) }
     func number(of url: WebURL) -> UInt32? { frontier.number(of: url) }
     func state(_ number: UInt32) -> Frontier.EntryState { frontier.state(number) }
+    func awaitsLookup(_ number: UInt32) -> Bool { frontier.awaitsLookup(number) }
     func entry(_ number: UInt32) -> Frontier.EntryInfo { frontier.entry(number) }
     func chain(to number: UInt32) -> [WebURL] { frontier.chain(to: number) }
     func nearestZone(_ number: UInt32) -> NetworkZone { frontier.nearestZone(number) }
