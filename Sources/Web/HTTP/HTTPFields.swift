@@ -29,18 +29,18 @@ package struct HTTPFields: Sendable, Equatable {
     /// CR, LF and NUL, because it must preserve a stored response.
     package var withoutControls: HTTPFields {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
+        func withoutControls(_ text: String) -> String {
+            var replaced = ""
+            replaced.unicodeScalars.append(
+                contentsOf: text.unicodeScalars.map { $0.isASCII && isControl(UInt8($0.value)) ? " " : $0 })
+            return replaced
+        }
         func hasControl(_ text: String) -> Bool {
             text.utf8.withContiguousStorageIfAvailable { $0.contains(where: isControl) }
                 ?? text.utf8.contains(where: isControl)
         }
         guard list.contains(where: { hasControl($0.value) }) else { return self }
-        return HTTPFields(
-            list.map { field in
-                Field(
-                    name: field.name,
-                    value: HTTPGrammar.text(
-                        HTTPGrammar.bytes(of: field.value).map { isControl($0) ? 0x20 : $0 }))
-            })
+        return HTTPFields(list.map { Field(name: $0.name, value: withoutControls($0.value)) })
     }
 
     /// Replaces all fields of this name by one, at the position of the first; appends it if there is none.

@@ -57,6 +57,14 @@ struct HTTPFieldsTests {
         #expect(HTTPGrammar.bytes(of: try #require(again["ETag"])) == value)
     }
 
+    @Test func `control characters become spaces, and the other bytes of their value stay`() throws {
+        let value: [UInt8] = [0x63, 0xE9, 0x01, 0x09, 0x7F, 0xC3, 0xBC]
+        let fields = HTTPFields(block: (Array("A: ".utf8) + value + [0x0D, 0x0A]).span, isReceived: true)
+        let cleaned = try #require(fields.withoutControls["A"])
+        #expect(HTTPGrammar.bytes(of: cleaned) == [0x63, 0xE9, 0x20, 0x09, 0x20, 0xC3, 0xBC])
+        #expect(self.fields.withoutControls == self.fields)
+    }
+
     @Test func `every scalar of a value is preserved or stands for a byte`() {
         for value in (0xEF70...0xF010 as ClosedRange<UInt32>) {
             guard let scalar = Unicode.Scalar(value) else { continue }
