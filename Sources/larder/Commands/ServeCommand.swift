@@ -112,13 +112,14 @@ enum ServeCommand {
 
     /// The options of the server that `serve`, `proxy`, `record` and `replay` share.
     static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
-        if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
+        let preloads = !arguments.texts(.preloaded).isEmpty
+        if !preloads, try arguments.time(.every) != nil {
             throw UsageError("--every needs --preload; name the manifest")
         }
-        if arguments.texts(.preloaded).isEmpty, arguments.has(.allowRollback) {
+        if !preloads, arguments.has(.allowRollback) {
             throw UsageError("\(Option.allowRollback.name) needs --preload; name the manifest")
         }
-        if arguments.texts(.preloaded).isEmpty, arguments.source(of: .trust) == .commandLine {
+        if !preloads, arguments.source(of: .trust) == .commandLine {
             throw UsageError("\(Option.trust.name) needs --preload; name the manifest")
         }
         var options = ServeOptions()
