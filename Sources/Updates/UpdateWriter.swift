@@ -273,9 +273,12 @@ private final class FrameFile {
             }
         } else {
             guard let encoder = ZstdEncoder(level: 9) else { throw Self.noMemory }
+            let content = try item.load()
+            var sha256 = DigestStream(.sha256)
             var failure: UpdateError?
             _ = try UpdateError.storing { () throws(StoreError) in
-                try item.content()?.eachPieceWhile { piece in
+                try content.eachPieceWhile { piece in
+                    sha256.update(piece)
                     do throws(UpdateError) {
                         try piece.withUnsafeBytes { (piece) throws(UpdateError) in
                             try encoder.compress(piece, write)
@@ -287,6 +290,7 @@ private final class FrameFile {
                 }
             }
             if let failure { throw failure }
+            guard sha256.finish() == item.body?.sha256 else { throw item.changedError }
             try encoder.finish(write)
         }
         return try blob(from: start)
@@ -341,7 +345,7 @@ extension UpdateItem {
         return base
     }
 
-    private var changedError: UpdateError {
+    fileprivate var changedError: UpdateError {
         UpdateError(.input, "\(url) was changed or lost while the update was made; make it again")
     }
 }

@@ -208,6 +208,22 @@ import Web
         #expect(BodyContent.file(path: scratch.file("large")).byteCount == large.count)
     }
 
+    @Test(arguments: [nil, 0, 1] as [UInt8?])
+    func `a large file that was lost or changed ends the writing`(byte: UInt8?) throws {
+        let size = UpdateList.maxBaseBytes + 1
+        let body = UpdateList.Blob(byteCount: size, sha256: UpdateList.Blob([]).sha256)
+        let item = UpdateItem(url: "large.bin", body: body) { () throws(StoreError) in
+            byte.map { .bytes([UInt8](repeating: $0, count: size - Int($0))) }
+        }
+        let writer = UpdateWriter(
+            [], [item], manifest: [], created: HTTPDate(secondsSinceEpoch: 0), Interruption())
+        let error = #expect(throws: UpdateError.self) {
+            try writer.write(to: scratch.file("u.tar"), sign: { _ in nil })
+        }
+        #expect(error?.description.contains("large.bin was changed or lost") == true)
+        #expect(scratch.names().isEmpty)
+    }
+
     @Test(.enabled(if: access("/usr/bin/zstd", X_OK) == 0, "zstd is not installed"))
     func `tar, sha256sum and zstd unpack an update without Larder`() throws {
         _ = try write()
