@@ -38,18 +38,18 @@ package struct StoredBundleCheck {
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.addingHeaderEvidence(of: fields, evidence)
         // A signature may expire after the response was received.
-        let stated = ResponseIntegrity(
+        let integrity = ResponseIntegrity(
             of: SignedMessage(url: WebURL(response.href) ?? url, status: response.status, fields: fields),
             at: response.fetched)
         // An imported body is always hashed: its stored digest is not trusted.
         if provesBytes || response.isImported {
-            return try examineBytes(bundle, stated, content, body, isCoded: fields.isCoded)
+            return try examineBytes(bundle, integrity, content, body, isCoded: fields.isCoded)
         }
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
-            .union(stated.digestAlgorithms)
+            .union(integrity.digestAlgorithms)
         guard wanted.isSubset(of: Self.storedAlgorithms), let sha256 = Digest(.sha256, bytes: body.sha256)
         else {
-            return Examination(of: content, as: bundle, stated, isCoded: fields.isCoded)
+            return Examination(of: content, as: bundle, integrity, isCoded: fields.isCoded)
         }
         var digests = [sha256]
         if wanted.contains(.md5) {
@@ -61,16 +61,16 @@ package struct StoredBundleCheck {
             }
         }
         let decoded = Measurement.Body(byteCount: body.byteCount, digests: digests)
-        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded, stated)
+        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded, integrity)
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
     /// Examines the body by hashing its bytes, whatever digests are known.
     private mutating func examineBytes(
-        _ bundle: Bundle, _ stated: ResponseIntegrity, _ content: BodyContent, _ body: StoredBody,
+        _ bundle: Bundle, _ integrity: ResponseIntegrity, _ content: BodyContent, _ body: StoredBody,
         isCoded: Bool
     ) throws(StoreError) -> Examination {
-        let meter = BundleMeter(bundle, stated, isCoded: isCoded, and: [.sha256, .md5])
+        let meter = BundleMeter(bundle, integrity, isCoded: isCoded, and: [.sha256, .md5])
         do throws(StoreError) {
             try content.eachPiece { meter.update($0) }
         } catch {
@@ -141,12 +141,13 @@ package struct Examination: Sendable {
     /// Reads the body and compares it with the bundle. A body that cannot be read counts as missing.
     ///
     /// - Parameters:
-    ///   - stated: the digests and signatures in its header fields; nil if there are none.
+    ///   - integrity: the digests and signatures in its header fields; nil if there are none.
     ///   - isCoded: whether the body had a content coding when it was sent.
     init(
-        of content: BodyContent, as bundle: Bundle, _ stated: ResponseIntegrity? = nil, isCoded: Bool = false
+        of content: BodyContent, as bundle: Bundle, _ integrity: ResponseIntegrity? = nil,
+        isCoded: Bool = false
     ) {
-        let meter = BundleMeter(bundle, stated, isCoded: isCoded)
+        let meter = BundleMeter(bundle, integrity, isCoded: isCoded)
         do throws(StoreError) {
             try content.eachPiece { meter.update($0) }
             let measured = meter.measurement()

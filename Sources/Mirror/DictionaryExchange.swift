@@ -187,7 +187,8 @@ struct DictionaryExchange {
                 rendering: request.authority + (answer.entityTag ?? "").drop { $0 != "-" })
             if let known = context.renderedDigests[key], known != offer.sha256 { continue }
             let renderer = try exchange.renderer(of: url, finder, requestFields: exchange.fields)
-            let earlier = try renderer.storedAnswer(try finder.found(candidate, at: url), source: .hit([]))
+            let earlier = try renderer.storedAnswer(
+                try finder.makeFoundResponse(candidate, at: url), source: .hit([]))
             guard earlier.status == 200,
                 let bytes = earlier.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)
             else { continue }

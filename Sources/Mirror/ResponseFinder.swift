@@ -76,7 +76,7 @@ struct ResponseFinder {
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
             guard let response, try canShow(response, url) else { continue }
-            let found = try self.found(response, at: url)
+            let found = try makeFoundResponse(response, at: url)
             // The redirect's target is stored under the other scheme, or not at all.
             if redirectsBack(found, to: url) { continue }
             // An import at https does not hide what an origin sent at http.
@@ -103,7 +103,7 @@ struct ResponseFinder {
                 continue
             }
             guard try canShow(match.response, storedURL) else { continue }
-            var found = try self.found(match.response, at: storedURL)
+            var found = try makeFoundResponse(match.response, at: storedURL)
             found.change = match.change
             if match.change.contains(.callback), let call = JSONPCallback(of: storedURL) {
                 found.callbackAlias = JSONPCallback(of: url).map(call.alias) ?? ""
@@ -132,7 +132,7 @@ struct ResponseFinder {
             if let stored = found?.response, stored.status != answer.status, stored.fetched > answer.fetched {
                 continue
             }
-            return try self.found(answer, at: url)
+            return try makeFoundResponse(answer, at: url)
         }
         return nil
     }
@@ -245,7 +245,7 @@ struct ResponseFinder {
     /// Returns the page as the answer for another URL; nil if the requester may not have it.
     private func shell(_ page: StoredResponse) throws(StoreError) -> FoundResponse? {
         guard let url = WebURL(page.href), try canShow(page, url) else { return nil }
-        var found = try found(page, at: url)
+        var found = try makeFoundResponse(page, at: url)
         found.change = .shell
         return found
     }
@@ -298,7 +298,7 @@ struct ResponseFinder {
     }
 
     /// Returns a stored response with the header fields that describe its stored body.
-    func found(_ response: StoredResponse, at url: WebURL) throws(StoreError) -> FoundResponse {
+    func makeFoundResponse(_ response: StoredResponse, at url: WebURL) throws(StoreError) -> FoundResponse {
         var fields = HTTPFields(block: response.fields.utf8.span)
         // Most bodies were decoded before they were stored.
         if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }

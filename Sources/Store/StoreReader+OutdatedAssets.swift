@@ -42,7 +42,7 @@ extension StoreReader {
                         AND (own.snapshot = ?2 OR \(Schema.isPart(of: base, "own"))))
             """, siteID, snapshotID
         ) { candidates.insert($0.integer(0)) }
-        return try AssetNeeds.outdated(
+        return try AssetNeeds.findOutdated(
             among: candidates, ofSite: site, asOf: snapshot, hasLinkSums: !isPostgreSQL, prepare: prepare)
     }
 }
@@ -70,7 +70,7 @@ extension StoreWriter {
                         AND snapshot.site = ?1)
             """, .integer(site), .integer(snapshot), .integer(heir)
         ) { candidates.insert($0.integer(0)) }
-        return try AssetNeeds.outdated(
+        return try AssetNeeds.findOutdated(
             among: candidates, ofSite: site, asOf: heir, andLater: true, hasLinkSums: !isPostgreSQL,
             prepare: prepare)
     }
@@ -83,7 +83,7 @@ extension AssetNeeds {
     ///   - andLater: Whether they must be outdated in all later snapshots of the site, too.
     ///   - hasLinkSums: Whether the store has checksums of link lists. PostgreSQL has none.
     ///   - prepare: Prepares a statement of the store.
-    fileprivate static func outdated(
+    fileprivate static func findOutdated(
         among candidates: Set<Int64>, ofSite siteID: Int64, asOf snapshotID: Int64, andLater: Bool = false,
         hasLinkSums: Bool, prepare: (String) throws(StoreError) -> Statement
     ) throws(StoreError) -> Set<Int64> {

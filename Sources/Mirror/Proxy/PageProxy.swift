@@ -15,7 +15,7 @@ package import Web
 package final class PageProxy: Sendable {
     /// Requests a URL that is not in the snapshot, for the page with this number. Called on the server's thread,
     /// which must not block. The answer may come from any thread, or never if the page was closed.
-    package typealias Ask =
+    package typealias SendRequest =
         @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageRequestResult) -> Void) ->
         Void
 
@@ -25,10 +25,12 @@ package final class PageProxy: Sendable {
     /// - Parameter connect: Connects sockets of pages with their origins; nil if pages get no sockets.
     package init(
         _ folder: StoreFolder, snapshot: Int64, security: TLSServer, connect: Connect? = nil,
-        ask: @escaping Ask
+        sendRequest: @escaping SendRequest
     ) throws(ServerError) {
         let tab: PageTab
-        do throws(StoreError) { tab = try PageTab(folder, snapshot: snapshot, ask: ask) } catch {
+        do throws(StoreError) {
+            tab = try PageTab(folder, snapshot: snapshot, sendRequest: sendRequest)
+        } catch {
             throw ServerError(error)
         }
         self.tab = tab
@@ -90,14 +92,16 @@ private final class PageTab: Sendable {
     }
 
     private let snapshot: Int64
-    /// Used by the server's thread, and by the threads that answer `ask`.
+    /// Used by the server's thread, and by the threads that answer `sendRequest`.
     private let reader: Mutex<StoreReader>
     private let page = Mutex<Page?>(nil)
-    let ask: PageProxy.Ask
+    let sendRequest: PageProxy.SendRequest
 
-    init(_ folder: StoreFolder, snapshot: Int64, ask: @escaping PageProxy.Ask) throws(StoreError) {
+    init(_ folder: StoreFolder, snapshot: Int64, sendRequest: @escaping PageProxy.SendRequest)
+        throws(StoreError)
+    {
         self.snapshot = snapshot
-        self.ask = ask
+        self.sendRequest = sendRequest
         reader = Mutex(try StoreReader(folder))
     }
 
@@ -339,7 +343,7 @@ private final class PageResponder: Responder {
         pageRequest.needsOwnResponse = isForeign || form != nil
         pageRequest.requestedForm = form
         pageRequest.cookies = tab.scriptCookies(of: request.fields)
-        tab.ask(number, pageRequest) { [tab, fields = request.fields] answer in
+        tab.sendRequest(number, pageRequest) { [tab, fields = request.fields] answer in
             slot.send(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
         }
         return nil
@@ -355,7 +359,7 @@ private final class PageResponder: Responder {
         }
         let (upgrade, slot) = (UpgradeRequest(request, url), later.makeSlot())
         let pageRequest = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
-        tab.ask(number, pageRequest) { [tab] answer in
+        tab.sendRequest(number, pageRequest) { [tab] answer in
             guard case .connect(let zone) = answer else {
                 return slot.send(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
             }

@@ -41,7 +41,7 @@ struct UpdateFiles {
         service.counts.addFile(byteCount: byteCount, savedByteCount: saved)
         reply.coded =
             dictionary?.body == nil
-            ? compressed(answer.answer, request, dictionary) ?? dictionary : dictionary
+            ? compressedReply(answer.answer, request, dictionary) ?? dictionary : dictionary
         return reply
     }
 
@@ -50,7 +50,7 @@ struct UpdateFiles {
     /// The changes in a reply by which the client gets the body in zstd or gzip; nil if it gets the whole body.
     ///
     /// - Parameter reply: the changes so far.
-    private func compressed(_ answer: Answer, _ request: Request, _ reply: CodedReply?) -> CodedReply? {
+    private func compressedReply(_ answer: Answer, _ request: Request, _ reply: CodedReply?) -> CodedReply? {
         guard Self.canCompress(answer.value(of: "content-type"), answer.bodyByteCount),
             request.head.method == .get || request.head.method == .head, !request.head.isConditional,
             let encoder: ContentEncoder =

@@ -158,7 +158,7 @@ private struct NormalizedJSON {
             }
             let last = segments[index + length - 1]
             let name = stem(last)
-            if length == 3 || recordTime(Self.dashed(name) ?? name, named: "time") {
+            if length == 3 || recordTime(Self.dateWithDashes(name) ?? name, named: "time") {
                 bytes += last.utf8.dropFirst(name.utf8.count)
                 start = start ?? HTTPGrammar.text(before)
             } else {
@@ -173,7 +173,7 @@ private struct NormalizedJSON {
     private func stem(_ segment: Substring) -> String { String(segment.prefix { $0 != "." }) }
 
     /// A date of eight digits with dashes: `2026-11-29` for `20261129`. Nil if the text is no date from 2004 to 2049.
-    private static func dashed(_ text: String) -> String? {
+    private static func dateWithDashes(_ text: String) -> String? {
         guard text.utf8.count == 8, text.utf8.allSatisfy(\.isASCIIDigit),
             ("2004"..."2049").contains(text.prefix(4))
         else { return nil }
