@@ -103,6 +103,8 @@ import Web
             ("load('a.json', 1)", "load(\"b.json\", 2.5) // two"), ("a = [1, 2]", "a = ['x']"),
             ("x = {a: 1, b: [true, null]}", "x = { c: 'd', 'e': undefined }"), ("a(/x/)", "a(/y[/]/g)"),
             ("f(`a`)", "f('b')"), ("push([1])", "push([1]); push([2, 'a'])"),
+            ("a = ['x', 'y']", "a = ['z']"), ("a = ['Two words', 'x.y']", "a = ['Three words here', 'x.z']"),
+            ("f(['x.y'])", "f(['x.z'])"), ("a = ['x.y', 'z']", "a = ['z', \"x.y\"] // comment"),
             ("var map_3f2a = L.map('3f2a')", "var map_99ce = L.map('99ce')"), ("a(); b()", "b(); a()"),
         ])
     func sameInlineScripts(one: String, other: String) {
@@ -113,6 +115,16 @@ import Web
         #expect(hash(one) == hash(other))
         #expect(hash(one) != 0)
         #expect(hash("\(one); g()") != hash(one))
+    }
+
+    @Test(
+        "Inline scripts that load other modules have another hash",
+        arguments: ["['site', 'page.toc']", "[\"site\", 'lib/sort', 'page.ready',]"])
+    func listsOfModules(list: String) {
+        let script = "MODULES=\(list)"
+        #expect(
+            Scan("<script>\(script)</script>").table.inlineScripts
+                != Scan("<script>MODULES=['site', 'page.ready']</script>").table.inlineScripts)
     }
 
     @Test("A document without inline scripts has no hash of them, nor has a script")
