@@ -83,7 +83,7 @@ struct LiveBundles {
         let requests = bodies.prefix(Self.maxRefetchedBundles).map {
             LiveRequest(targetIndex: $0.targetIndex, comparedBody: $0.content)
         }
-        // The local body is the one with the mistake here, but `fetch` takes the fetched body for that.
+        // `fetch` reports how the fetched body differs from the compared one. Here, the compared one is wrong.
         return try fetch(requests).map { $0?.difference?.reversed }
     }
 

@@ -54,7 +54,7 @@ final class RequestHandler {
         guard let session = client.session else {
             return process(new: bytes, from: client) && beginTunnelTLS(client)
         }
-        // A method begins with a capital letter, and no TLS record does.
+        // Methods begin with a capital letter, and TLS records do not.
         if !session.hasReceivedBytes, client.tunnel == nil, let first = bytes.first,
             (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
         {
@@ -397,9 +397,9 @@ extension RequestHandler {
         return readTLS(client, session)
     }
 
-    /// Sends the queue of a connection that ends. Returns whether the connection must stay open, because the socket did not
-    /// accept all bytes yet.
-    private func hasUnsentBytes(_ client: ClientConnection) -> Bool {
+    /// Sends the queued bytes of a connection that ends. Returns whether the connection must stay open for a rest, which the
+    /// socket did not accept yet.
+    private func sendRest(to client: ClientConnection) -> Bool {
         client.flush(now: now, limits) && client.isBlocked
     }
 
@@ -425,7 +425,7 @@ extension RequestHandler {
         while !client.isBlocked, !client.isClosing, client.pendingRequest == nil, client.takeover == nil {
             switch session.read(into: clearBuffer) {
             case .needsInput: return true
-            case .ended: return !client.isIdle && hasUnsentBytes(client)
+            case .ended: return !client.isIdle && sendRest(to: client)
             case .bytes(let count):
                 let bytes = UnsafeBufferPointer(rebasing: clearBuffer[..<count])
                 guard process(new: bytes, from: client) else { return false }
@@ -471,7 +471,7 @@ extension RequestHandler {
         client.pendingRequest = nil
         guard isWhole else {
             client.isTruncated = true
-            return hasUnsentBytes(client)
+            return sendRest(to: client)
         }
         client.queueBytes(last)
         client.isClosing = client.closesAfterStream || isStopping

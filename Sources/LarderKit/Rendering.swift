@@ -78,8 +78,7 @@ extension BrowserProgram {
 /// template, so that differences between the two come from the content.
 struct PageVisitTemplate: Sendable {
     let settings: RenderSettings
-    /// The maximum number of views of one document (`#/about`). Views count like pages here, so it is the page limit of the
-    /// plan.
+    /// The maximum number of views of one document (`#/about`): the page limit of the plan.
     private let maxViews: Int?
     private let ignoresNofollowLinks: Bool
     private let viewports: [Viewport]

@@ -51,7 +51,7 @@ package struct ResponseWithText: Sendable, Equatable {
     package let snapshot: SnapshotName
     package let type: String?
     package let role: UInt8
-    /// The time at which this content was fetched or last confirmed (`CopyAge.fetched`), in seconds since 1970.
+    /// When the response was fetched, in seconds since 1970; not when it was last checked (`CopyAge.fetched`).
     package let fetched: Int64
 }
 
