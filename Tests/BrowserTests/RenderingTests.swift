@@ -242,7 +242,7 @@ struct RenderingTests {
             <a href="{url}"></a><a href="/items/{id}"></a><a href="{{ url }}"></a><a href="/${a}"></a>
             <a href="/a?b={100}"></a><a href="/{3F2504E0-4F89-11D3-9A0C-0305E82C3301}"></a><a href="/c#{d}"></a>
             """)
-        let outcome = try SharedBrowser.render(origin.url("/")) { $0.routes = 0 }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.maxViews = 0 }
         let paths = outcome.links.map { $0.dropFirst(origin.base.count) }
         #expect(
             paths == ["/a?b={100}", "/%7B3F2504E0-4F89-11D3-9A0C-0305E82C3301%7D", "/c#{d}"])
