@@ -102,6 +102,8 @@ package final class Export {
     private var neededURLs: Set<String>?
     /// URLs that wanted pages need, whether they are wanted themselves or not.
     private var dependencyURLs: Set<String> = []
+    /// The URLs of responses with status 404 or 410 that the format cannot contain.
+    private var notFoundURLs: Set<String> = []
     /// Whether pages were fetched with credentials, as a cache by URL.
     private var privatePages: [String: Bool] = [:]
 
@@ -119,6 +121,7 @@ package final class Export {
         if plan.format.isSinglePage {
             var report = try PageExport(plan, reader, interruption).run()
             try report.countOtherPages(plan, reader)
+            try markBrokenAssets(in: &report)
             return report
         }
         if let page = plan.page {
@@ -161,8 +164,24 @@ package final class Export {
                 report.missing = ExportReport.missing(files.missing.filter { !failed.contains($0.key) })
             }
         }
+        try markBrokenAssets(in: &report)
+        let listed = report.missing.count { $0.isBroken && notFoundURLs.contains($0.url) }
+        report.leftOutByFormat -= listed
+        report.leftOutNotFound -= listed
         if plan.shouldVerify { report.isVerified = try verify(writer, written) }
         return report
+    }
+
+    /// Marks the missing assets that the original site does not have.
+    private func markBrokenAssets(in report: inout ExportReport) throws(ArchiveError) {
+        guard !report.missing.isEmpty else { return }
+        let responses = ResourceLookup(plan, reader)
+        for (index, asset) in report.missing.enumerated() {
+            guard let url = WebURL(asset.url), let last = try responses.redirectChain(from: url).last else {
+                continue
+            }
+            report.missing[index].isBroken = last.status == 404 || last.status == 410
+        }
     }
 
     /// The maximum number of URLs that are exported for one page. Further assets are left out.
@@ -319,7 +338,10 @@ package final class Export {
         guard try writer.write(archived) else {
             report.leftOutByFormat += 1
             if response.isRedirect { report.leftOutRedirects += 1 }
-            if [404, 410].contains(response.status) { report.leftOutNotFound += 1 }
+            if [404, 410].contains(response.status) {
+                report.leftOutNotFound += 1
+                notFoundURLs.insert(response.href)
+            }
             return
         }
         tally.add(archived, sha256: archived.body?.sha256)

@@ -31,11 +31,12 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var leftOutCookies = 0
     /// The number of responses that the patterns leave out.
     public internal(set) var leftOutByPattern = 0
-    /// The number of responses that the format cannot contain, such as responses to POST in a folder.
+    /// The number of responses that the format cannot contain, such as responses to POST in a folder. Those in `missing` are
+    /// counted there.
     public internal(set) var leftOutByFormat = 0
     /// The number of redirects among them. In files, links go to the targets of redirects.
     public internal(set) var leftOutRedirects = 0
-    /// The number of responses with status 404 or 410 among them.
+    /// The number of responses with status 404 or 410 among them that are not in `missing`.
     public internal(set) var leftOutNotFound = 0
     /// URLs whose stored bodies are missing or damaged.
     public internal(set) var damaged: [String] = []
@@ -68,6 +69,10 @@ public struct ExportReport: Sendable, Equatable {
         public let url: String
         /// The URL of a page or asset that needs it.
         public let neededBy: String
+        /// Whether the server answered 404 or 410: the original site has no such file.
+        public internal(set) var isBroken = false
+
+        init(url: String, neededBy: String) { (self.url, self.neededBy) = (url, neededBy) }
     }
 
     /// A URL that could not be fetched.
@@ -152,7 +157,7 @@ extension ExportReport: JSONObject {
 }
 
 extension ExportReport.MissingAsset: JSONObject {
-    package var members: JSONMembers { ["url": url, "neededBy": neededBy] }
+    package var members: JSONMembers { ["url": url, "neededBy": neededBy, "broken": isBroken] }
 }
 
 extension ExportReport.FailedURL: JSONObject {

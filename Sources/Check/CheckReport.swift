@@ -27,7 +27,7 @@ public struct CheckReport: Sendable, Equatable {
     /// For a site, the numbers of missing URLs; nil for a manifest.
     public package(set) var missingURLs: MissingURLCounts?
     /// For a site, whether assets of its pages were not fetched because of a limit or its settings.
-    var lacksAssets = false
+    package var lacksAssets = false
     /// For a site, the comparison of its pages offline and online; nil if there was none.
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.

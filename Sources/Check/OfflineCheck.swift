@@ -80,6 +80,7 @@ package enum OfflineCheck {
         let nodes = Dictionary(walk.nodes.map { ($0.href, $0) }, uniquingKeysWith: { first, _ in first })
         var needs = SiteNeeds()
         needs.walked = walk.nodes.count
+        (needs.checkedCount, needs.lacksAssets) = (items.count, walk.lacksAssets)
         let report = CheckReport(subject: .site(site.name), places: [], items: items, failsOn: [])
         needs.counts = report.walkedCounts
         needs.broken = items.filter { $0.verdict == .broken }.map { item in

@@ -97,6 +97,7 @@ struct PortalCommandRunner: Sendable {
         case .fetch(let url):
             var options = LoadOptions()
             options.network = network(for: run)
+            let incompleteSites = sites(missing: url, run)
             let report = try waitFor(run) { [options] () throws(LarderError) in
                 try await larder.load(url, policy: .reload, options: options, by: run.principal)
             }
@@ -106,7 +107,7 @@ struct PortalCommandRunner: Sendable {
             }
             if let reason = report.reasonNotStored { return (.failed, [Phrase(.urlFailed, url, reason)]) }
             let size = Wording.bytes(report.body.count)
-            return (.done, [Phrase(.fetchedStored, url, size)] + completeness(of: url, run))
+            return (.done, [Phrase(.fetchedStored, url, size)] + completeness(of: incompleteSites, run))
         case .check(let site):
             let hidesPrivate = hidesPrivate(from: run)
             return checkOutcome(
@@ -240,25 +241,46 @@ struct PortalCommandRunner: Sendable {
         return versions.first { $0.isVisible && $0.site != href }?.site
     }
 
-    /// Whether the sites that have a URL are complete now, after the URL was fetched.
-    private func completeness(of url: String, _ run: JobRun) -> [Phrase] {
+    /// The names of the sites that lack a URL, although their pages need it or link to it. Only these can become complete when
+    /// the URL is fetched.
+    private func sites(missing url: String, _ run: JobRun) -> [String] {
         guard let href = WebURL(url)?.key.href,
             let reader = try? StoreReader(larder.folder, hidesPrivate: hidesPrivate(from: run)),
-            let versions = try? reader.versions(of: href), let sites = try? reader.sites()
+            let sites = try? reader.sites()
         else { return [] }
-        let names = Set(versions.map(\.site))
-        return sites.filter { names.contains($0.name) && $0.published != nil }.compactMap { site in
+        let linking = ((try? reader.referrers(of: href)) ?? []).prefix(Self.maxReferrers)
+        let names = Set(([href] + linking).flatMap { (try? reader.versions(of: $0)) ?? [] }.map(\.site))
+        return sites.filter { site in
+            guard site.published != nil, names.contains(site.name) || site.start.contains(href),
+                let needs = try? OfflineCheck.needs(of: site, limit: Self.maxWalkedURLs, reader)
+            else { return false }
+            return needs.missing.contains { $0.href == href }
+        }.map(\.name)
+    }
+
+    /// Whether sites that lacked a URL are complete now, after the URL was fetched.
+    private func completeness(of names: [String], _ run: JobRun) -> [Phrase] {
+        guard !names.isEmpty,
+            let reader = try? StoreReader(larder.folder, hidesPrivate: hidesPrivate(from: run)),
+            let sites = try? reader.sites()
+        else { return [] }
+        return sites.filter { names.contains($0.name) }.compactMap { (site) -> Phrase? in
             guard let needs = try? OfflineCheck.needs(of: site, limit: Self.maxWalkedURLs, reader),
                 let missing = MissingURLCounts.current(of: site, byStoredLinks: needs.counts)
             else { return nil }
-            return missing.failed > 0
-                ? Phrase(.siteStillMissing, site.name, Wording.number(missing.failed))
-                : missing.isComplete ? Phrase(.siteCompleteNow, site.name) : nil
+            guard missing.failed == 0 else {
+                return Phrase(.siteStillMissing, site.name, Wording.number(missing.failed))
+            }
+            guard missing.isComplete else { return nil }
+            let isLimited = missing.notFetched > 0 && !SiteReport.hasOnlyStartPages(site)
+            return Phrase(isLimited ? .siteCompleteWithinLimitsNow : .siteCompleteNow, site.name)
         }
     }
 
     /// The maximum number of URLs that are visited to find out whether a site is complete. Of larger sites, nothing is said.
     private static let maxWalkedURLs = 20_000
+    /// The maximum number of documents that link to a URL and whose sites are looked up. The rest are ignored.
+    private static let maxReferrers = 100
 
     // MARK: - Archives
 
@@ -293,9 +315,10 @@ struct PortalCommandRunner: Sendable {
         if !report.failed.isEmpty {
             outcome.append(Phrase(.exportFailed, Wording.number(report.failed.count)))
         }
-        if !report.missing.isEmpty {
-            outcome.append(Phrase(.exportMissing, Wording.number(report.missing.count)))
-        }
+        let broken = report.missing.count(where: \.isBroken)
+        let missing = report.missing.count - broken
+        if missing > 0 { outcome.append(Phrase(.exportMissing, Wording.number(missing))) }
+        if broken > 0 { outcome.append(Phrase(.endedBroken, Wording.number(broken))) }
         if !report.damaged.isEmpty {
             outcome.append(Phrase(.exportDamaged, Wording.number(report.damaged.count)))
         }
@@ -477,8 +500,16 @@ struct PortalCommandRunner: Sendable {
 
     private func checkOutcome(_ report: CheckReport) -> (end: JobEnd, outcome: [Phrase]) {
         let failed = report.items.filter { item in item.findings.contains { report.fails($0, of: item) } }
+        // The same counts as on the page of missing URLs.
+        let (broken, notFetched) = (report.missingURLs?.broken ?? 0, report.missingURLs?.notFetched ?? 0)
+        let brokenURLs = report.items.filter { $0.verdict == .broken }.prefix(Self.maxListedProblems)
+        let leftOut =
+            (broken > 0 ? [Phrase(.endedBroken, Wording.number(broken))] : [])
+            + brokenURLs.map { Phrase(.untranslated, $0.url) }
+            + (notFetched > 0 ? [Phrase(.checkNotFetched, Wording.number(notFetched))] : [])
         guard !failed.isEmpty else {
-            return (.done, [Phrase(.checkClean, Wording.number(report.items.count))])
+            let count = Wording.number(report.items.count)
+            return (.done, [Phrase(broken > 0 ? .checkCleanExcept : .checkClean, count)] + leftOut)
         }
         let first = Phrase(
             .checkFailed, Wording.number(failed.count), Wording.number(report.items.count))
@@ -486,7 +517,7 @@ struct PortalCommandRunner: Sendable {
             Phrase(
                 .checkItem, item.verdict.rawValue, item.url + (item.detail.map { ", \($0)" } ?? ""))
         }
-        return (.withProblems, [first] + items)
+        return (.withProblems, [first] + items + leftOut)
     }
 
     /// The result of a cleanup in words: sizes, and the numbers of removed snapshots and files.

@@ -222,7 +222,8 @@ struct JobsPage: PortalPage {
         if case .fetch(let url) = job.command, job.isGood {
             var links = context.mirrorAddress(of: url).map { [($0, Phrase(.doOpen))] } ?? []
             let names = job.outcome.compactMap { line in
-                [.siteCompleteNow, .siteStillMissing].contains(line.sentence) ? line.parts.first : nil
+                [.siteCompleteNow, .siteCompleteWithinLimitsNow, .siteStillMissing].contains(line.sentence)
+                    ? line.parts.first : nil
             }
             for site in sites where names.contains(site.name) {
                 links.append((context.links.site(site.id), Phrase(.toTheSite)))
@@ -230,7 +231,9 @@ struct JobsPage: PortalPage {
             return links
         }
         if case .export(let name, _, _) = job.command,
-            job.outcome.contains(where: { [.exportFailed, .exportMissing].contains($0.sentence) }),
+            job.outcome.contains(where: {
+                [.exportFailed, .exportMissing, .endedBroken].contains($0.sentence)
+            }),
             let site = sites.first(where: { $0.name == name })
         {
             return [(context.links.missing(of: site.id), Phrase(.missingURLs))]

@@ -127,11 +127,16 @@ struct MissingPage: PortalPage {
     /// Writes the same result as `larder check --offline`.
     private func writeWalkResult(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let needs else { return }
-        html.element("h2", say: .failed)
-        let walked = html.count(needs.walked, .oneAddress, .manyAddresses)
+        html.element("h2", say: needs.missing.isEmpty ? .checkResult : .failed)
+        let walked = html.count(needs.checkedCount, .oneAddress, .manyAddresses)
         html.element("p", ["class": "soft"], say: Phrase(.checkedFromStart, walked))
         if needs.missing.isEmpty {
-            html.element("p", say: .nothingMissing)
+            html.element("p") { html in
+                html.isolatedText(
+                    Phrase.nothingMissing(
+                        broken: needs.broken.count, lacksAssets: needs.lacksAssets, in: html.language
+                    ).text(in: html.language))
+            }
         } else {
             writeUnmetNeeds(
                 needs.missing, limit: PortalLimits.maxListItems * 4, canRetry: true, to: &html, context)
@@ -311,5 +316,25 @@ extension HTMLWriter {
             html.link(context.links.details(href)) { $0.url(href) }
             html.text(more)
         }
+    }
+}
+
+extension Phrase {
+    /// The sentence about a site of which no URL failed: everything that its pages need is stored, except URLs that are broken,
+    /// and what its settings leave out.
+    ///
+    /// - Parameters:
+    ///   - broken: the number of URLs that were not found on the original site.
+    ///   - lacksAssets: whether a limit or the settings left out an asset.
+    static func nothingMissing(broken: Int, lacksAssets: Bool, in language: PortalLanguage) -> Phrase {
+        let urls = (broken == 1 ? Sentence.oneAddress : .manyAddresses).text(
+            in: language, [Wording.number(broken)])
+        let exceptions = [
+            broken > 0 ? Sentence.exceptBroken.text(in: language, [urls]) : nil,
+            lacksAssets ? Sentence.exceptLeftOut.text(in: language) : nil,
+        ].compactMap { $0 }
+        guard !exceptions.isEmpty else { return Phrase(.nothingMissing) }
+        return Phrase(
+            .nothingMissingExcept, exceptions.joined(separator: Sentence.and.text(in: language)))
     }
 }

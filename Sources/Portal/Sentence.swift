@@ -55,7 +55,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case endedPages
     case endedFailed = "endedMissing"
     case endedBroken
-    case endedNotPublished, endedInterrupted, endedLimit, endedUnread, checkClean, checkFailed, checkItem,
+    case endedNotPublished, endedInterrupted, endedLimit, endedUnread, checkClean, checkCleanExcept,
+        checkNotFetched, checkFailed, checkItem,
         linksClean,
         linksBroken, pinned, pinnedBefore, unpinned
     case snapshotRemoved = "dropped"
@@ -64,7 +65,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case urlFailed
     case cleanedUp = "collected"
     case cleanupPreview = "wouldCollect"
-    case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteStillMissing,
+    case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteCompleteWithinLimitsNow,
+        siteStillMissing,
         pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, previewOutdated, cleanupIndex,
         cleanedSnapshots,
         cleanedFiles, cleanedIndex, cleanedUnused,
@@ -178,7 +180,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case requestedNotStored, noMisses, doExclude, excludeHint, excludeProposed, toTheURL, nextPrefetchHint,
         nextPrefetchHintForGET, missDetails, openedDirectly,
         requestedByNoPage, asset, requestedBy, neededBy,
-        linkedBy, andOneOther, andManyOthers, checkedFromStart, nothingMissing, nothingMissingSoFar,
+        linkedBy, andOneOther, andManyOthers, checkedFromStart, checkResult, nothingMissing,
+        nothingMissingExcept, exceptBroken, exceptLeftOut, nothingMissingSoFar,
         serverAnswered, serverTimedOut, serverUnreachable, connectionBroke, lastUpdateFailed,
         nextUpdateRetries,
         hostHasNoAddress, pageSaysNotFound, linkedNotStored,

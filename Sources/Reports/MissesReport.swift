@@ -111,6 +111,10 @@ package struct SiteNeeds: Sendable, Equatable {
     package var counts = MissingURLCounts(broken: 0, failed: 0, notFetched: 0)
     /// The number of URLs that were visited.
     package var walked = 0
+    /// The number of URLs that belong to the site, as `larder check` counts them.
+    package var checkedCount = 0
+    /// Whether an asset was left out because of a limit or the settings.
+    package var lacksAssets = false
 
     package init() {}
 

@@ -278,11 +278,16 @@ package struct SiteReport: Sendable {
         self.tally = tally
         self.needs = needs
         missing = .current(of: site, byStoredLinks: needs?.counts)
-        hasOnlyStartPages = (try? JSONValue.parse(site.settings.utf8.span))?["depth"]?.int == 0
+        hasOnlyStartPages = Self.hasOnlyStartPages(site)
         let start = site.start.first ?? site.name
         var title = (try? JSONValue.parse(site.settings.utf8.span))?["title"]?.string
         if title == nil { title = try reader.response(for: start)?.body?.title }
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
+    }
+
+    /// Whether the settings of a site limit it to its start pages.
+    package static func hasOnlyStartPages(_ site: Site) -> Bool {
+        (try? JSONValue.parse(site.settings.utf8.span))?["depth"]?.int == 0
     }
 
     /// The live snapshot, else the last one that is not an overlay; nil if there is none.

@@ -375,9 +375,14 @@ import Web
                 #expect(text.contains("Complete") == missing.isEmpty)
                 #expect(text.contains("\(missing.count) failed") == !missing.isEmpty)
             }
+            let missingPage = try get("/-/sites/1/missing")
             #expect(
-                try get("/-/sites/1/missing").contains("Everything that pages need is stored.")
+                missingPage.contains(
+                    "Everything that pages need is stored, except 1 URL not found on the original site")
                     == missing.isEmpty)
+            // One URL is broken, so that the sentence without an exception would be untrue.
+            #expect(!missingPage.contains("Everything that pages need is stored."))
+            #expect(missingPage.contains("Checked \(report.items.count) URLs"), "\(missingPage)")
         }
         try await expectAgreement(failed: [origin.url("/f.woff2"), origin.url("/real.png")])
         // The portal translates the reasons of the check.

@@ -30,11 +30,48 @@ import Web
             command, JobRun(1, by: .localUser) { _ in })
     }
 
-    @Test func `a fetched URL is reported as stored, and its site as complete`() {
+    @Test func `a fetched URL is reported as stored, and nothing is said of a site that was complete before`()
+    {
         let (end, outcome) = run(.fetch(url: origin.url("/two")))
         #expect(end == .done)
-        #expect(outcome.map(\.sentence) == [.fetchedStored, .siteCompleteNow])
+        #expect(outcome.map(\.sentence) == [.fetchedStored])
+    }
+
+    @Test(arguments: [
+        ([String](), Sentence.siteCompleteNow), (["/never"], .siteCompleteWithinLimitsNow),
+    ])
+    func `a fetched URL that was missing makes its site complete, within its limits if links are not fetched`(
+        disallowed: [String], sentence: Sentence
+    ) async throws {
+        origin.on("/", .page("front <a href=/two>2</a> <a href=/down>down</a> <a href=/never>n</a>"))
+        origin.on("/never", .page("never"))
+        if !disallowed.isEmpty {
+            origin.on(
+                "/robots.txt", .file(Array("User-agent: *\nDisallow: /never\n".utf8), type: "text/plain"))
+        }
+        origin.on("/down", .failure(503, fields: [("Retry-After", "3600")]))
+        #expect(run(.update(site: origin.url("/"))).end == .withProblems)
+        origin.on("/down", .page("up again"))
+        let (end, outcome) = run(.fetch(url: origin.url("/down")))
+        #expect(end == .done)
+        #expect(outcome.map(\.sentence) == [.fetchedStored, sentence])
         #expect(outcome.last?.parts == [origin.url("/")])
+    }
+
+    @Test
+    func
+        `a check counts URLs that the original site does not have, and does not call the site free of problems`()
+        async throws
+    {
+        origin.on("/", .page("front <a href=/two>2</a> <img src=/none.png>"))
+        #expect(run(.update(site: origin.url("/"))).end == .done)
+        let (end, outcome) = run(.check(site: origin.url("/")))
+        #expect(end == .done)
+        let counts = try #require(try await larder.checkOffline(origin.url("/")).missingURLs)
+        #expect(counts.broken == 1)
+        #expect(outcome.first?.sentence == .checkCleanExcept)
+        #expect(outcome.contains(Phrase(.endedBroken, "1")))
+        #expect(outcome.contains(Phrase(.untranslated, origin.url("/none.png"))))
     }
 
     @Test(arguments: [503, 404])
@@ -62,6 +99,7 @@ import Web
         let report = try await larder.export(origin.url("/"), to: scratch.file("out/"), options: options)
         #expect(report.failed.map(\.url) == [origin.url("/down")])
         #expect(report.missing.map(\.url) == [origin.url("/none.png")])
+        #expect(report.missing.map(\.isBroken) == [true] && report.leftOutNotFound == 0)
         let list = String(
             decoding: try WholeFile.read(scratch.file("out/~missing.txt"), atMost: 9999), as: UTF8.self)
         #expect(list.hasPrefix("\(origin.url("/down"))  could not be fetched: the server answered 503"))

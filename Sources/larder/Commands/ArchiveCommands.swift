@@ -73,17 +73,24 @@ enum ExportCommand {
 
     /// The number of missing URLs, the first of them, and where a list of all is.
     private static func missingLines(of report: ExportReport, at path: String) -> [String] {
+        let broken = report.missing.count(where: \.isBroken)
+        let notStored = report.missing.count - broken
         let counts = [
             report.failed.isEmpty
                 ? nil : Wording.count(report.failed.count, "URL") + " that could not be fetched",
-            report.missing.isEmpty
+            notStored == 0
                 ? nil
-                : Wording.count(report.missing.count, "file") + " that pages need and that "
-                    + (report.missing.count == 1 ? "is" : "are") + " not stored",
+                : Wording.count(notStored, "file") + " that pages need and that "
+                    + (notStored == 1 ? "is" : "are") + " not stored",
+            broken == 0
+                ? nil : Wording.count(broken, "file") + " that pages need, broken on the live site",
         ].compactMap { $0 }
         guard !counts.isEmpty else { return [] }
         let failed = report.failed.map { "  not fetched: \($0.url) (\($0.reason))" }
-        let missing = report.missing.map { "  not stored: \($0.url) (needed by \($0.neededBy))" }
+        let missing = report.missing.map { asset in
+            let state = asset.isBroken ? "broken on the live site" : "not stored"
+            return "  \(state): \(asset.url) (needed by \(asset.neededBy))"
+        }
         let lines =
             ["  missing: \(counts.joined(separator: ", "))"] + failed.prefix(maxListedItems)
             + missing.prefix(maxListedItems)
@@ -135,7 +142,7 @@ enum ExportCommand {
                 report.leftOutRedirects > 0
                     ? "\(Wording.count(report.leftOutRedirects, "redirect")) (links go to the targets)" : nil,
                 report.leftOutNotFound > 0
-                    ? "\(Wording.count(report.leftOutNotFound, "response")) with status 404 or 410 (the website has no such file)"
+                    ? "\(Wording.count(report.leftOutNotFound, "other response")) with status 404 or 410 (the website has no such page)"
                     : nil,
                 others > 0 ? "\(Wording.count(others, "other response")), such as those to POST" : nil,
             ].compactMap { $0 }
