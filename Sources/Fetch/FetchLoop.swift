@@ -318,7 +318,8 @@ extension FetchLoop {
         let now = now
         var wait = min(
             sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLimitCheck - now))
-        if let due = setup.rate?.timeUntilOpen, due > .zero { wait = min(wait, due) }
+        // The rate limit may have opened for waiting requests since the last turn looked.
+        if let due = setup.rate?.timeUntilOpen, due > .zero || !waiting.isEmpty { wait = min(wait, due) }
         return wait
     }
 }
