@@ -574,7 +574,10 @@ struct PageInspection: Sendable {
         }
         guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
         // Later messages are not in the text that was read.
-        if step == .look { sockets.stop() }
+        if step == .look {
+            sockets.stop()
+            record.areAfterText = true
+        }
         let viewCount = steps.viewCount
         let next = steps.take(
             value["value"], of: step, into: &outcome, requestCount: record.differentCount,

@@ -136,6 +136,11 @@ package struct ObservedRequest: Sendable, Equatable {
     package var isFromScript = false
     /// Whether the request was sent after controls of the page had been used.
     package var isAfterAction = false
+    /// Whether the request was sent after the text of the page had been read, by a view or a control.
+    package var isAfterText = false
+    /// The value of the `Larder` field of the response, by which a mirror says which stored response it is; nil if there is
+    /// none.
+    package var mirrorSource: String?
     /// Whether the request was sent right after a banner was answered that asks for consent.
     package var isOfConsent = false
 

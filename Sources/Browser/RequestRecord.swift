@@ -17,6 +17,8 @@ struct RequestRecord: Sendable {
 
     /// Whether controls of the page have been used.
     var areAfterActions = false
+    /// Whether the text of the page has been read.
+    var areAfterText = false
     /// Whether a banner that asks for consent was just answered.
     var areOfConsent = false
 
@@ -31,6 +33,7 @@ struct RequestRecord: Sendable {
         case "Network.responseReceived":
             guard let place = places[key] else { return false }
             requests[place].status = event["response"]?["status"]?.int
+            requests[place].mirrorSource = event["response"]?["headers"]?["Larder"]?.string
             // An event stream stays open as long as the page does.
             if event["type"]?.string == "EventSource" { pending[key] = nil }
             return true
@@ -107,6 +110,7 @@ struct RequestRecord: Sendable {
         if !isBodyKnown || knownRequests.insert(hasher.finalize()).inserted { differentCount += 1 }
         requests.append(request)
         requests[requests.count - 1].isAfterAction = areAfterActions
+        requests[requests.count - 1].isAfterText = areAfterText
         requests[requests.count - 1].isOfConsent = areOfConsent
     }
 

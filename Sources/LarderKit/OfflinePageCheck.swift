@@ -262,6 +262,9 @@ struct OfflinePageCheck {
             }
             collector.noteLiveData(of: opened)
             collector.noteControls(of: opened)
+            for request in opened.outcome.requests where request.isAfterText && request.hasSimilarAnswer {
+                collector.similarlyAnswered.insert(originalURL(of: request, service))
+            }
             guard !opened.isEqual else { continue }
             var isEqual = true
             for failed in failedRequests(of: opened, service) {
@@ -285,7 +288,11 @@ struct OfflinePageCheck {
                         failed, item(of: failed, on: opened.page.url), of: opened)
                 }
             }
-            if let item = Self.pageItem(of: opened, isFrozen: isShownFrozen(opened.page)) {
+            let similar = opened.outcome.requests.first { !$0.isAfterText && $0.hasSimilarAnswer }
+            let item = Self.pageItem(
+                of: opened, isFrozen: isShownFrozen(opened.page),
+                similarAnswer: similar.map { originalURL(of: $0, service) })
+            if let item {
                 isEqual = false
                 collector.addPageItem(item, of: opened)
             }
@@ -314,6 +321,8 @@ struct OfflinePageCheck {
         private(set) var pagesWithLiveData: [String] = []
         /// Pages with controls that send what no prefetch may send.
         private(set) var pagesWithSendingControls: [String] = []
+        /// The URLs that views and controls requested and for which the server had only the response to a similar request.
+        var similarlyAnswered: Set<String> = []
         /// The first difference of each kind that has one.
         private(set) var firstDifferences: [Int: (page: WebURL, detail: String)] = [:]
         /// Pages that show something else than when they were prefetched, and their kinds.
@@ -390,6 +399,12 @@ struct OfflinePageCheck {
             let pages = Wording.count(collector.pagesWithSendingControls.count, "page")
             notes.append(
                 "\(pages) with buttons or tabs that send data to the server (POST) and do not work offline, such as \(first)"
+            )
+        }
+        if let first = collector.similarlyAnswered.min() {
+            let count = Wording.count(collector.similarlyAnswered.count, "request")
+            notes.append(
+                "\(count) of views or controls answered with the stored response to a similar request, which was not compared: \(first)"
             )
         }
         if let first = collector.refusedByCORS.min() {
@@ -484,6 +499,11 @@ struct OfflinePageCheck {
         var isRefusedByCORS = false
     }
 
+    /// The original URL of a page's request to the mirror.
+    private func originalURL(of request: ObservedRequest, _ service: MirrorService) -> String {
+        service.original(of: request.url) { origins.contains($0.origin) }?.href ?? request.url
+    }
+
     private func failedRequests(of opened: OpenedPage, _ service: MirrorService) -> [FailedRequest] {
         opened.outcome.requests.compactMap { request in
             // Only responses to these methods are stored. A page needs no response to a ping (`Ping`).
@@ -525,11 +545,17 @@ struct OfflinePageCheck {
     }
 
     /// A finding about the page itself; nil if there is none.
-    private static func pageItem(of opened: OpenedPage, isFrozen: Bool) -> CheckReport.Item? {
+    ///
+    /// - Parameter similarAnswer: a URL that the page requested before its text was read, and for which the server had only
+    ///   the response to a similar request. If the page shows other text, that may be the reason.
+    private static func pageItem(
+        of opened: OpenedPage, isFrozen: Bool, similarAnswer: String?
+    ) -> CheckReport.Item? {
         let page = opened.page.url.href
         let difference = difference(of: opened, isFrozen: isFrozen)
         if let difference, difference.verdict == .mismatch {
-            return .init(url: page, .mismatch, difference.text)
+            let reason = similarAnswer.map { "; it got the stored response to a similar request for \($0)" }
+            return .init(url: page, .mismatch, difference.text + (reason ?? ""))
         }
         switch opened.outcome.ending {
         case .complete: return difference.map { .init(url: page, $0.verdict, $0.text) }
@@ -558,6 +584,16 @@ struct OfflinePageCheck {
             return (.unverifiable, "a browser shows another picture than at the prefetch")
         }
         return nil
+    }
+}
+
+extension ObservedRequest {
+    /// Whether a mirror answered with the response to a similar request, which may have other content: another query, time or
+    /// device, or another page of the application.
+    fileprivate var hasSimilarAnswer: Bool {
+        guard let source = mirrorSource, let mark = source.firstIndex(of: "=") else { return false }
+        let changes = source[source.index(after: mark)...].split(separator: "+")
+        return changes.contains { ["search", "time", "shell", "device"].contains($0) }
     }
 }
 

@@ -861,6 +861,30 @@ private struct Play {
         #expect(shown.count { $0 == "item" } == 16 + 4)
     }
 
+    @Test
+    func `requests of views and the source of the answers of a mirror are recorded`()
+        throws
+    {
+        var play = Play()
+        try play.open()
+        try play.request("first")
+        let fields = #"{"requestId":"first","response":{"status":200,"headers":{"Larder":"hit; by=time"}}}"#
+        try play.event("Network.responseReceived", fields)
+        try play.event("Network.loadingFinished", #"{"requestId":"first"}"#)
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(Self.views(["one"]))
+        try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+        try play.request("second")
+        try play.answer("second")
+        play.pass(.milliseconds(150))
+        try play.value(Self.views(["one"]))
+        try play.reply("Target.disposeBrowserContext")
+        let requests = play.outcomes.first?.requests ?? []
+        #expect(requests.map(\.isAfterText) == [false, true])
+        #expect(requests.map(\.mirrorSource) == ["hit; by=time", nil])
+    }
+
     @Test func `a view is shown once for all places in it`() throws {
         var play = Play()
         try play.open()

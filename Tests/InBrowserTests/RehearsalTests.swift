@@ -346,6 +346,34 @@ struct RehearsalTests {
         #expect(findings.rehearsal.level == .rehearsed)
     }
 
+    @Test(
+        "A response to a similar request is named if the page differs or was not compared",
+        arguments: [true, false])
+    func similarAnswer(isOfView: Bool) throws {
+        let load =
+            "fetch(['', 'words.json?from='].join('/') + Date.now()).then(r => r.json()).then(d => d.text)"
+        let show = "const other = \(Self.isMirror) ? 'quite other words in the mirror than online: ' : ''"
+        let script =
+            isOfView
+            ? "onhashchange = () => \(load)" : "\(show); \(load).then(t => words.textContent = other || t)"
+        origin.on(
+            "/", .page("<!DOCTYPE html><p id=words>Words</p><a href='#/view'>v</a><script>\(script)</script>")
+        )
+        _ = try larder(["prefetch", origin.url("/"), "--freeze", "never"])
+        origin.stop()
+        let check = try larder(["check", origin.url("/")])
+        let url = origin.url("/words.json?from=")
+        if isOfView {
+            #expect(check.status == 0, "\(check)")
+            let note = "of views or controls answered with the stored response to a similar request"
+            #expect(check.output.contains("\(note), which was not compared: \(url)"), "\(check)")
+        } else {
+            #expect(check.status == 1, "\(check)")
+            let reason = "; it got the stored response to a similar request for \(url)"
+            #expect(check.output.contains(reason), "\(check)")
+        }
+    }
+
     @Test("A page that was equal is not opened again after the site got more responses")
     func equalPageIsOpenedOnce() throws {
         let words = "['', 'words.json'].join('/')"
