@@ -122,12 +122,16 @@ public struct ByteSize: Sendable, Hashable {
     }
 
     /// Parses a decimal number with an optional unit: `k`, `M`, `G` and `T` are powers of 1000, and powers of 1024 if
-    /// an `i` follows. A `B` may follow the unit. Case does not matter. Nil for any other text, and if the size
-    /// exceeds `Int64`.
+    /// an `i` follows. A `B` may follow the unit. Spaces may precede the unit, as in the sizes that `Wording.bytes` writes.
+    /// Case does not matter. Nil for any other text, and if the size exceeds `Int64`.
     ///
     /// The fraction may follow a comma, as in German. `1,500M` is nil, since it may also mean 1500 megabytes.
     public init?(_ text: String) {
-        let bytes = Array(text.utf8)
+        // Texts that were copied from a page may contain no-break spaces, U+00A0 and U+202F.
+        let spaced = text.replacing("\u{A0}", with: " ").replacing("\u{202F}", with: " ")
+        var bytes = Array(spaced.utf8)[...]
+        while bytes.first == UInt8(ascii: " ") { bytes.removeFirst() }
+        while bytes.last == UInt8(ascii: " ") { bytes.removeLast() }
         let digits = bytes.prefix(while: Self.isDigit)
         var rest = bytes[digits.endIndex...]
         var fraction = rest[..<rest.startIndex]
@@ -136,6 +140,7 @@ public struct ByteSize: Sendable, Hashable {
             guard !fraction.isEmpty, separator == UInt8(ascii: ".") || fraction.count != 3 else { return nil }
             rest = rest[fraction.endIndex...]
         }
+        rest = rest.drop { $0 == UInt8(ascii: " ") }
         guard let unit = Self.unit(rest), let whole = Int64(String(decoding: digits, as: UTF8.self)) else {
             return nil
         }
