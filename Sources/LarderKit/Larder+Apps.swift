@@ -29,12 +29,17 @@ extension Larder {
     }
 
     /// Loads a URL for a principal that is not the user of this machine.
+    ///
+    /// - Parameter storesPages: whether a new HTML document is stored as a page of its site.
     func load(
-        _ url: String, policy: CachePolicy?, options: LoadOptions, by principal: Principal
+        _ url: String, policy: CachePolicy?, options: LoadOptions, by principal: Principal,
+        storesPages: Bool = false
     ) async throws(LarderError) -> LoadReport {
         let url = try WebURL.start(url)
         return try await runInterruptibly { (interruption) throws(LarderError) in
-            try URLLoader(folder, policy, options, interruption).load(url, by: principal)
+            let loader = try URLLoader(folder, policy, options, interruption)
+            loader.storesPages = storesPages
+            return try loader.load(url, by: principal)
         }
     }
 

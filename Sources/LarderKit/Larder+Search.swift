@@ -69,6 +69,18 @@ extension Larder {
     }
 }
 
+extension Larder {
+    /// Adds the pages of the site that shows a URL to the search index.
+    func index(onSiteOf href: String) async throws(LarderError) {
+        let key = WebURL(href)?.key.href ?? href
+        let site = try await readStore("larder-look") { (reader) throws(StoreError) in
+            try reader.versions(of: key).first(where: \.isVisible)?.site
+        }
+        guard let site else { return }
+        _ = try await index(site)
+    }
+}
+
 extension PrefetchReport {
     /// Indexes the pages of the run. If it is interrupted, the next search or prefetch continues.
     mutating func index(

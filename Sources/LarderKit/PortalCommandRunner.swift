@@ -99,7 +99,13 @@ struct PortalCommandRunner: Sendable {
             options.network = network(for: run)
             let incompleteSites = sites(missing: url, run)
             let report = try waitFor(run) { [options] () throws(LarderError) in
-                try await larder.load(url, policy: .reload, options: options, by: run.principal)
+                let report = try await larder.load(
+                    url, policy: .reload, options: options, by: run.principal, storesPages: true)
+                // The search finds the page at once. If indexing fails, the next search continues it.
+                if report.reasonNotStored == nil {
+                    _ = try? await larder.index(onSiteOf: report.response.url)
+                }
+                return report
             }
             let status = report.response.status
             guard (200..<400).contains(status) else {

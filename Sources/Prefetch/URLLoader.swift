@@ -71,6 +71,9 @@ package final class URLLoader {
     /// The received responses, including redirects. They are stored at the end, if the load succeeds.
     private var receivedResponses: [ReceivedResponse] = []
 
+    /// Whether new HTML documents are stored as pages of their site. Responses that apps load are assets.
+    package var storesPages = false
+
     /// The zone that every request may connect to, whatever response names its URL.
     private var allowedZone = NetworkZone.publicNetwork
 
@@ -489,7 +492,7 @@ package final class URLLoader {
         }
         var new = NewResponse(
             href: received.url.href, referrer: nil, status: received.response.status,
-            role: received.replaced?.role ?? 1,
+            role: role(of: received, fields),
             fields: fields.block, fetched: received.responded.secondsSinceEpoch, body: body)
         new.requested = received.requested.secondsSinceEpoch
         new.type = fields.contentType?.essence
@@ -505,6 +508,12 @@ package final class URLLoader {
         try writer.addToOverlay(
             new, replacing: received.replaced, origin: received.url.origin, host: received.url.host,
             now: received.responded.secondsSinceEpoch)
+    }
+
+    /// The role of a response: that of the stored one that it replaces. A new one is an asset, unless it is stored as a page.
+    private func role(of received: ReceivedResponse, _ fields: HTTPFields) -> UInt8 {
+        let isDocument = ["text/html", "application/xhtml+xml"].contains(fields.contentType?.essence)
+        return received.replaced?.role ?? (storesPages && isDocument ? 0 : 1)
     }
 
     private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
