@@ -505,6 +505,16 @@ extension Larder {
         }
     }
 
+    /// Whether a stored site starts on the host of a URL.
+    package func hasSite(onHostOf text: String) async throws(LarderError) -> Bool {
+        guard let url = try? WebURL.parseUserInput(text) else { return false }
+        return try await readStore("larder-look") { (reader) throws(StoreError) in
+            try reader.sites().contains { site in
+                site.start.contains { WebURL($0).map { ($0.host, $0.port) == (url.host, url.port) } ?? false }
+            }
+        }
+    }
+
     /// Whether a response for the URL is stored, with the scheme https or http.
     private func hasResponse(for text: String) async throws(LarderError) -> Bool {
         try await readStore("larder-look") { (reader) throws(StoreError) in

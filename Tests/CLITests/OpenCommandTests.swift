@@ -50,6 +50,10 @@ import Testing
         let port = "\(try FreePort.draw())"
         let none = try larder("open", "https://none.test/", "--port", port)
         #expect(none.status == 1 && none.errors.contains("https://none.test/ is not stored"), "\(none)")
+        #expect(none.errors.contains("store it with: larder prefetch https://none.test/"), "\(none)")
+        // A prefetch of a page of a stored site would store all of its host as another site.
+        let lost = try larder("open", origin.url("/lost"), "--port", port)
+        #expect(lost.errors.contains("store it with: larder add \(origin.url("/lost")) --page"), "\(lost)")
         #expect(home.names().contains("shown") == false)
         #expect(try larder("open", "--port", port).status == 0)
         let (store, page) = (home.file("other"), origin.url("/"))

@@ -73,6 +73,15 @@ extension Arguments {
     }
 }
 
+extension Arguments {
+    /// The command that stores a URL: the page alone if a site of its host is stored, else the site that starts there. A
+    /// prefetch of one page of a stored site would store all of its host as another site.
+    func storingCommand(for url: String, _ larder: Larder) async throws(LarderError) -> String {
+        let isOfStoredHost = try await larder.hasSite(onHostOf: url)
+        return isOfStoredHost ? command("add", [url, "--page"]) : command("prefetch", [url])
+    }
+}
+
 extension Terminal {
     /// Runs the body of a command, prints the error that it throws, and returns the exit status: 2 for a
     /// `UsageError`, that of its kind for a `LarderError`, 3 for any other error.

@@ -22,8 +22,8 @@ enum OpenCommand {
             // Finds mistakes before a server starts.
             if name != nil { _ = try await larder.address(of: name, in: snapshot, of: owner, at: port) }
             if let name, snapshot == nil, try await !larder.hasContent(for: name) {
-                terminal.fail(
-                    "\(name) is not stored; store it with: \(arguments.command("prefetch", [name]))")
+                let command = try await arguments.storingCommand(for: name, larder)
+                terminal.fail("\(name) is not stored; store it with: \(command)")
                 return .incomplete
             }
             let running = larder.server(preferring: port)
