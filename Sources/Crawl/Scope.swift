@@ -241,3 +241,17 @@ public struct ScopeOptions: Sendable, Equatable {
         self.depth = depth
     }
 }
+
+extension SitePlan {
+    /// Whether the scope of a site leaves out a URL that a reader requested, so that no update fetches it.
+    ///
+    /// - Parameters:
+    ///   - start: the start URLs of the site.
+    ///   - isPage: whether it was requested as a page, not as a part of one.
+    package func excludes(_ url: WebURL, start: [String], isPage: Bool) -> Bool {
+        guard !start.contains(url.href),
+            let scope = try? Scope(start: start.compactMap { WebURL($0) }, options: self.scope)
+        else { return false }
+        return !scope.verdict(on: url, as: isPage ? .page(depth: 0) : .asset).isFollowed
+    }
+}

@@ -22,11 +22,26 @@ extension Larder {
             (plan.tags, plan.note, plan.title) = (form.tags, form.note, form.title)
             let writer = try StoreWriter(reader.folder)
             try writer.storeSettings(plan.text, ofSite: storedSite.name)
+            // Lists of sites show the stored counts, and the page of the site follows the links: both must agree.
+            let fresh = try StoreReader(reader.folder)
+            if let changed = try fresh.sites().first(where: { $0.name == storedSite.name }),
+                let live = changed.name(ofSnapshot: changed.published)?.number,
+                let index = plan.missing.lastIndex(where: { $0.snapshot == live }),
+                let needs = try OfflineCheck.needs(of: changed, limit: Self.maxRecountedURLs, fresh)
+            {
+                plan.missing[index].broken = needs.counts.broken
+                plan.missing[index].failed = needs.counts.failed
+                try writer.storeSettings(plan.text, ofSite: storedSite.name)
+            }
             if let updateInterval = form.updateInterval {
                 try writer.storeSchedule(UpdateSchedule(updateInterval), ofSite: storedSite.name)
             }
         }
     }
+
+    /// The maximum number of URLs that are visited to count missing ones again after a change of settings. Larger sites keep
+    /// the counts of their last update.
+    private static let maxRecountedURLs = 20_000
 
     /// Sets the password with which other machines open the portal of a server that listens beyond loopback. The
     /// store contains only its scrypt hash, in a file that no other user may read.

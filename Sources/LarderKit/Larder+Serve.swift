@@ -67,6 +67,9 @@ extension Larder {
         mirror.walk = { reader, site, limit throws(StoreError) in
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
+        mirror.isExcluded = { url, site, isPage in
+            SitePlan(text: site.settings).excludes(url, start: site.start, isPage: isPage)
+        }
         // A policy that loads responses needs a store for them; `offline` needs one that exists.
         if options.createsStore && !folder.exists || options.proxy != nil && options.policy.allowsNetwork {
             try createOrMigrateStore()

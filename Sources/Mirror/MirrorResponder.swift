@@ -309,6 +309,7 @@ struct MirrorContext: Sendable {
     /// Reads the digests that active manifests require.
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
+    let isExcluded: URLExclusion?
     /// Carries out the portal's commands; nil if it is read-only.
     let services: PortalServices?
     /// Nil if searches are answered on the server's thread.
@@ -359,7 +360,7 @@ struct MirrorContext: Sendable {
         makeThreadLoader = options.makeThreadLoader
         rules = options.rules
         requirements = options.requirements
-        walk = options.walk
+        (walk, isExcluded) = (options.walk, options.isExcluded)
         self.services = proxy == nil ? services : nil
         // Browsers on other machines may not identify the requesting page, so each of their requests is
         // checked.
@@ -378,7 +379,7 @@ struct MirrorContext: Sendable {
             updates: figures)
         return Portal(
             layout: layout.forClient("localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
-            traffic: traffic, services: services, serverMetrics: serverMetrics)
+            isExcluded: isExcluded, traffic: traffic, services: services, serverMetrics: serverMetrics)
     }
 
     /// Whether the request may be for another origin that shares the root's name.

@@ -397,6 +397,8 @@ package struct MirrorOptions: Sendable {
 
     /// Finds the missing assets of sites. Any thread may call it.
     package var walk: SiteNeeds.Walk?
+    /// Whether the settings of a site exclude a URL; nil if that is not known. Any thread may call it.
+    package var isExcluded: URLExclusion?
 
     /// Called before each search in the portal, on the thread of the search.
     package var willSearch: (@Sendable (_ target: String) -> Void)?

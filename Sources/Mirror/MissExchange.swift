@@ -47,7 +47,13 @@ struct MissExchange {
             page.now = view.time
             let isHidden = try view.reader.hidesPrivate ? !view.reader.canReveal(url) : false
             if !isHidden {
-                page.failure = LastFailure(of: url, in: try view.reader.sites())
+                let sites = try view.reader.sites()
+                page.failure = LastFailure(of: url, in: sites)
+                if let isExcluded = context.isExcluded, let missed = WebURL(url),
+                    let site = sites.first(where: { $0.name == page.site }), isExcluded(missed, site, true)
+                {
+                    page.excludingSite = (site.name, site.id)
+                }
             }
             page.neighbours = try neighbours(of: url, view.reader)
             page.removedSite = context.services?.jobRunner.removedSite(

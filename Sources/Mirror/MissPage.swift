@@ -29,6 +29,8 @@ struct MissPage {
     var present: String?
     /// The removed site that the URL belonged to, as long as the removal can be undone; nil if there is none.
     var removedSite: String?
+    /// The site whose settings exclude the URL, so that no update fetches it; nil if there is none.
+    var excludingSite: (name: String, id: Int64)?
     /// Whether the portal accepts commands.
     var hasOrders = false
     /// The language of the page.
@@ -84,7 +86,16 @@ struct MissPage {
             return
         }
         html.element("p", say: .missReason)
-        if let failure {
+        if let excludingSite {
+            html.element("p") { html in
+                html.isolatedText(html.words(.excludedBySettings, Wording.cut(excludingSite.name)))
+                guard let portal = layout.portal else { return }
+                html.text(" ")
+                let address = portal.dropLast() + PortalLinks().settings(of: excludingSite.id)
+                html.link(String(address), say: .changeSettings)
+                html.say(.fullStop)
+            }
+        } else if let failure {
             html.element("p") { html in
                 let phrase = FailureText.phrase(for: failure, now: now, in: language)
                 html.isolatedText(Wording.cut(phrase.text(in: language)))
@@ -97,8 +108,9 @@ struct MissPage {
         // Readers can click the link. The command is for those without it, and for administrators.
         writeFetchNow(to: &html, layout)
         html.element("p", say: hasFetchLink(layout) ? .orInTerminal : .toFetchRun)
+        let updatedSite = excludingSite == nil ? failure?.site ?? (isNoted ? site : nil) : nil
         html.element(
-            "pre", text: DetailsPage.command(for: url, site: failure?.site ?? (isNoted ? site : nil)))
+            "pre", text: DetailsPage.command(for: url, site: updatedSite, isOfStoredHost: site != nil))
     }
 
     private func hasFetchLink(_ layout: OriginLayout) -> Bool {

@@ -37,6 +37,8 @@ package struct DetailsPage: PortalPage {
     let failedSite: Int64?
     /// Whether a miss of the URL is recorded that the visitor may see.
     let isMissRecorded: Bool
+    /// The site whose settings exclude the URL, so that no update fetches it; nil if there is none.
+    let excludingSite: Site?
     let section = PortalSection.sites
 
     /// - Parameters:
@@ -89,6 +91,10 @@ package struct DetailsPage: PortalPage {
         failedSite = try absence?.lastFailure.flatMap { (failure) throws(StoreError) in
             try cache.sites(reader).first { $0.name == failure.site }?.id
         }
+        let fetching = fetchingSite
+        let site = try cache.sites(reader).first { $0.name == fetching }
+        excludingSite =
+            rows.isEmpty ? site.flatMap { cache.excludes(href, $0, isPage: true) ? $0 : nil } : nil
         isMissRecorded = try rows.isEmpty ? Self.hasRecordedMiss(of: href, reader) : false
     }
 
@@ -155,8 +161,15 @@ package struct DetailsPage: PortalPage {
             html.element("span", ["class": "badge warn"], say: .notStoredBadge)
             html.say(.urlNotStored)
         }
-        let failure = absence?.lastFailure
-        if let failure {
+        let failure = excludingSite == nil ? absence?.lastFailure : nil
+        if let excludingSite {
+            html.element("p") { html in
+                html.isolatedText(html.words(.excludedBySettings, Wording.cut(excludingSite.name)))
+                html.text(" ")
+                html.link(context.links.settings(of: excludingSite.id), say: .changeSettings)
+                html.say(.fullStop)
+            }
+        } else if let failure {
             html.element("p") { html in
                 let phrase = FailureText.phrase(for: failure, now: context.now, in: html.language)
                 html.isolatedText(Wording.cut(phrase.text(in: html.language)))
@@ -168,16 +181,10 @@ package struct DetailsPage: PortalPage {
         }
         writeCommands(to: &html, context)
         html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
-        html.element("pre", text: Self.command(for: href, site: failure?.site ?? fetchingSite))
-        // An update fetches only recorded misses and URLs that failed. A request for the mirrored URL records a miss.
-        if !isMissRecorded, failure == nil, fetchingSite != nil, let address = context.mirrorAddress(of: href)
-        {
-            html.element("p") { html in
-                html.say(.beforeYouRun)
-                html.link(address, say: .requestOnce)
-                html.say(.toRecordMiss)
-            }
-        }
+        // An update fetches only recorded misses and URLs that failed.
+        let updatedSite = failure?.site ?? (isMissRecorded && excludingSite == nil ? fetchingSite : nil)
+        html.element(
+            "pre", text: Self.command(for: href, site: updatedSite, isOfStoredHost: fetchingSite != nil))
         guard let absence else { return }
         if let substitute = absence.substitute {
             html.element("p") { html in
@@ -480,10 +487,12 @@ extension DetailsPage.OutgoingLinks {
 }
 
 extension DetailsPage {
-    /// The command that fetches the URL: an update of its site if the miss is recorded, else a prefetch of
-    /// the URL. It is meant to be pasted into a shell, where only a quote could end the quoted argument.
-    package static func command(for url: String, site: String?) -> String {
-        let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
-        return "larder \(name) '\(operand.replacing("'", with: "%27"))'"
+    /// The command that fetches the URL: an update of its site if that fetches it, else one that stores the page alone if
+    /// sites of its host are stored, else a prefetch of the URL. It is meant to be pasted into a shell, where only a quote
+    /// could end the quoted argument.
+    package static func command(for url: String, site: String?, isOfStoredHost: Bool) -> String {
+        let (name, operand) = site.map { ("update", $0) } ?? (isOfStoredHost ? "add" : "prefetch", url)
+        let command = "larder \(name) '\(operand.replacing("'", with: "%27"))'"
+        return name == "add" ? command + " --page" : command
     }
 }

@@ -133,8 +133,10 @@ struct JobsPage: PortalPage {
         let cleanup = context.token == nil ? nil : self.cleanup(previewedBy: job)
         let plainCommand = job.plainCommand
         let canPreviewAgain = isOutdated && context.token != nil
+        let changedSite = context.token == nil ? nil : self.siteToUpdate(after: job)
         guard
-            job.canRetry || canUndo || canPreviewAgain || cleanup != nil || plainCommand != nil
+            job.canRetry || canUndo || changedSite != nil || canPreviewAgain || cleanup != nil
+                || plainCommand != nil
                 || !links.isEmpty
         else { return }
         html.element("div", ["class": "orders small"]) { html in
@@ -155,6 +157,10 @@ struct JobsPage: PortalPage {
                 html.commandButton(
                     "forecast", .doPreviewAgain, about: title, context, fields: job.command.form.fields)
             }
+            if let changedSite {
+                html.commandButton(
+                    "update", .doUpdate, about: changedSite, context, fields: [("site", changedSite)])
+            }
             if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
             if let form = plainCommand?.form {
                 html.commandButton(form.name, .doTryHTTP, about: title, context, fields: form.fields)
@@ -164,6 +170,16 @@ struct JobsPage: PortalPage {
                     "goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
             }
         }
+    }
+
+    /// The site whose settings the job has changed, unless a later job updates it; nil for other jobs.
+    private func siteToUpdate(after job: PortalJob) -> String? {
+        guard case .changeSettings(let site, _) = job.command, job.isGood else { return nil }
+        let isUpdatedLater = jobs.contains { later in
+            guard later.number > job.number, case .update(let name) = later.command else { return false }
+            return name == nil || name == site
+        }
+        return isUpdatedLater ? nil : site
     }
 
     /// The number of lines of an outcome that are shown at once; a click opens the others. A preview and a cleanup show

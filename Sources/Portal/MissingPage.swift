@@ -18,6 +18,8 @@ struct MissingPage: PortalPage {
     let targets: MissingTargets
     /// Recorded misses at the site's hosts, and of their pages at other hosts.
     let misses: [MissedURL]
+    /// The URLs of misses that the settings of the site exclude.
+    let excludedMisses: Set<String>
     /// URLs that the origin reported as gone. They are shown if there is no result of the walk.
     let tombstones: [(href: String, status: Int, referrer: String?)]
     /// Whether the page continues a list.
@@ -43,7 +45,7 @@ struct MissingPage: PortalPage {
                     limit: PortalLimits.maxListItems * 4)
             } ?? MissingTargets()
         guard !isContinued else {
-            (misses, tombstones) = ([], [])
+            (misses, tombstones, excludedMisses) = ([], [], [])
             return
         }
         let hosts = Set(site.start.compactMap { WebURL($0)?.host })
@@ -53,7 +55,10 @@ struct MissingPage: PortalPage {
         where isOnSiteHost(miss.href) || miss.referrer.map(isOnSiteHost) ?? false {
             if try Self.canReveal(miss, reader) { visibleMisses.append(miss) }
         }
-        misses = try MissesReport.report(on: visibleMisses, reader).missing.misses
+        let misses = try MissesReport.report(on: visibleMisses, reader).missing.misses
+        self.misses = misses
+        excludedMisses = Set(
+            misses.filter { cache.excludes($0.url, site, isPage: $0.isPage) }.map(\.url))
         let shown = site.published ?? site.snapshots.last?.id
         tombstones =
             try shown.map { (snapshot) throws(StoreError) in
@@ -94,8 +99,11 @@ struct MissingPage: PortalPage {
             html.element("p", ["class": "soft"], say: .noMisses)
             return
         }
-        let hasOtherMethods = misses.contains { $0.method != "GET" }
-        html.element("p", say: hasOtherMethods ? .nextPrefetchHintForGET : .nextPrefetchHint)
+        let fetched = misses.filter { !excludedMisses.contains($0.url) }
+        let hasOtherMethods = fetched.contains { $0.method != "GET" }
+        if !fetched.isEmpty {
+            html.element("p", say: hasOtherMethods ? .nextPrefetchHintForGET : .nextPrefetchHint)
+        }
         /// Requests of pages come first.
         func rank(_ miss: MissedURL) -> (Int, Int64) { (miss.referrer == nil ? 1 : 0, -miss.last) }
         html.element("ul", ["class": "list"]) { html in
@@ -110,6 +118,9 @@ struct MissingPage: PortalPage {
                     html.element("span", ["class": "soft"]) { html in
                         html.say(.missDetails, method, html.words(miss.isPage ? .kindPage : .asset), times)
                         html.time(miss.last, now: context.now)
+                    }
+                    if excludedMisses.contains(miss.url) {
+                        html.element("span", ["class": "soft"], say: .missExcluded)
                     }
                     if let referrer = miss.referrer {
                         html.referrerLine(referrer, .requestedBy, context)

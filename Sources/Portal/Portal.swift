@@ -35,10 +35,12 @@ package struct Portal {
     /// - Parameters:
     ///   - verdicts: the results of bundle checks.
     ///   - walk: finds the missing URLs of sites.
+    ///   - isExcluded: whether the settings of a site exclude a URL.
     ///   - traffic: the traffic of the proxy beside the mirror.
     package init(
         layout: OriginLayout, verdicts: ScriptsPage.VerdictLookup? = nil, walk: SiteNeeds.Walk? = nil,
-        traffic: ProxyLogSource? = nil, services: PortalServices? = nil, serverMetrics: ServerMetrics? = nil,
+        isExcluded: URLExclusion? = nil, traffic: ProxyLogSource? = nil, services: PortalServices? = nil,
+        serverMetrics: ServerMetrics? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
@@ -46,7 +48,7 @@ package struct Portal {
         self.traffic = traffic
         self.services = services
         self.serverMetrics = serverMetrics
-        cache = PortalCache(walk: walk)
+        cache = PortalCache(walk: walk, isExcluded: isExcluded)
         self.now = now
     }
 

@@ -43,8 +43,11 @@ package final class PortalCache {
     var isSearchWanted: () -> Bool = { true }
     /// Finds the missing URLs of a site; nil if pages are shown without them.
     private let walk: SiteNeeds.Walk?
+    private let isExcluded: URLExclusion?
 
-    init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
+    init(walk: SiteNeeds.Walk? = nil, isExcluded: URLExclusion? = nil) {
+        (self.walk, self.isExcluded) = (walk, isExcluded)
+    }
 
     /// The channels of apps. They are read again each time, since devices report at any time.
     func channels(_ reader: StoreReader, at now: HTTPDate) throws(StoreError) -> [ChannelReport] {
@@ -207,6 +210,12 @@ package final class PortalCache {
         let read = try reader.sites()
         sites = read
         return read
+    }
+
+    /// Whether the settings of a site exclude a URL, so that no update fetches it.
+    func excludes(_ href: String, _ site: Site, isPage: Bool) -> Bool {
+        guard let isExcluded, let url = WebURL(href) else { return false }
+        return isExcluded(url, site, isPage)
     }
 
     /// The searcher, which stops when the current search is no longer wanted.

@@ -61,7 +61,7 @@ extension Sentence {
         case .mistakeSnapshot: "“%1”没有快照 %2，可能已被删除。"
         case .mistakeNumber: "“%1”无效，请输入 %2 到 %3 之间的整数。"
         case .mistakeChoice: "“%1”不是有效的选项。"
-        case .mistakeSize: "“%1”不是有效的大小。示例：500M、2G、1.5GiB。"
+        case .mistakeSize: "“%1”不是有效的大小。示例：500 MB、2 GB、1.5 GiB。"
         case .mistakeTooManyJobs: "等待的任务过多，请稍后再试。"
         case .mistakeForm: "表单不完整或无效。请重新加载页面后再次提交。"
         case .mistakeNoFile: "未选择文件，或文件为空。请选择一个文件。"
@@ -205,7 +205,7 @@ extension Sentence {
         case .limitMissedAgain: "部分空间尚未释放。请在没有其他程序读取存储库时再次清理。"
         case .filesNotShrunk: "无法缩小文件：%1"
         case .wouldRemoveURL: "将删除 %1"
-        case .settingsSaved: "设置已保存，下次更新时生效。"
+        case .settingsSaved: "设置已保存。被排除的内容不再计为缺失；更新站点即可获取新增的内容。"
         case .exported: "%1 个文件，文件大小 %2。"
         case .exportedOpen: "解压该文件，然后打开其中的 START-HERE.html。"
         case .exportDamaged: "已略过 %1 个损坏的响应，请重新获取。"
@@ -229,10 +229,10 @@ extension Sentence {
 
         // The form of a prefetch and the settings of a site
         case .formWhat: "下载内容"
-        case .whatSite: "整个站点（范围见“选项”）"
+        case .whatSite: "整个站点"
         case .whatPage: "仅此网页"
         case .formAddress: "网址"
-        case .formAddressHint: "起始页，例如 https://example.com/docs/"
+        case .formAddressHint: "例如 https://example.com/docs/。若要下载站点，请填写其起始页。"
         case .formMore: "选项"
         case .formScope: "跟随链接的范围"
         case .scopeHost: "同一主机"
@@ -247,7 +247,7 @@ extension Sentence {
         case .formPages: "网页数上限"
         case .formNoLimitHint: "留空表示不限。"
         case .formBytes: "大小上限"
-        case .formBytesHint: "下载量，例如 500M。留空表示不限。"
+        case .formBytesHint: "下载量，例如 500 MB。留空表示不限。"
         case .formRobots: "robots.txt"
         case .robotsObey: "遵守"
         case .robotsIgnore: "忽略"
@@ -257,7 +257,7 @@ extension Sentence {
         case .formIncludeHint: "网址模式，每行一个，例如 /blog/** 或 docs.example.com"
         case .formExclude: "排除"
         case .formExcludeHint: "网址模式，每行一个，例如 *.pdf 或 /private/**"
-        case .settingsLead: "更改将在下次更新时生效。"
+        case .settingsLead: "保存后，被排除的内容不再计为缺失；其他更改在下次更新时生效。"
 
         // Automatic updates
         case .formEvery: "自动更新"
@@ -517,7 +517,7 @@ extension Sentence {
         case .cleanupLead:
             "清理会删除不再被任何网页使用的数据。设置大小上限后，还会从最旧的开始删除旧快照，直至存储库不超过上限。站点当前显示的内容和已固定的内容会保留。清理无法撤销，清理后也无法再撤销之前的删除。预览会列出将删除的内容。"
         case .cleanupLimit: "大小上限"
-        case .cleanupLimitHint: "例如 2G。留空表示不限。"
+        case .cleanupLimitHint: "例如 2 GB。留空表示不限。"
 
         // Lists of titles and of folders
         case .titlesLead: "所有网页，按标题排序。"
@@ -534,7 +534,7 @@ extension Sentence {
         // The details of a URL
         case .notStoredBadge: "未存储"
         case .urlNotStored: " 此网址未存储。"
-        case .similarStoredURLs: "相近的已存储网址"
+        case .similarStoredURLs: "附近已存储的网址"
         case .servedInstead: "离线时改为展示仅%1不同的网址："
         case .differsInScheme: "协议（http 或 https）"
         case .differsInSlash: "末尾斜杠"
@@ -542,9 +542,6 @@ extension Sentence {
         case .differsInQuery: "查询参数"
         case .differsInSearch: "查询参数（仅由网页脚本读取）"
         case .orInTerminal: "也可以在终端中运行："
-        case .beforeYouRun: "运行此命令之前，请"
-        case .requestOnce: "先请求一次此网址"
-        case .toRecordMiss: "，以便记录这次请求。"
         case .openOrigin: "打开原网页"
         case .status: "状态码"
         case .statusOfRedirect: "%1（重定向）"
@@ -698,7 +695,7 @@ extension Sentence {
 
         // The bar on mirrored pages
         case .barTitle: "网页信息栏"
-        case .barLead: "在每个镜像网页底部添加信息栏：副本的获取时间、其他快照、原网页和管理页面的链接，以及搜索框。网页无法读取该栏，存储的副本也不会改变。"
+        case .barLead: "信息栏打开时，显示在每个镜像网页的底部：副本的获取时间、其他快照、原网页和管理页面的链接，以及搜索框。网页无法读取该栏，存储的副本也不会改变。"
         case .barIsOn: "信息栏已打开"
         case .barIsOff: "信息栏已关闭"
         case .doShowBar: "打开信息栏"
@@ -726,6 +723,9 @@ extension Sentence {
         case .removedSite: "站点 %1 已删除。"
         case .undoInPortal: "在“活动”中撤销删除"
         case .missNoted: "已记录，下次更新站点时会获取此网址。"
+        case .excludedBySettings: "站点 %1 的设置排除了此网址，更新时不会获取。"
+        case .changeSettings: "更改设置"
+        case .missExcluded: "已被站点设置排除，更新时不会获取"
         case .toFetchRun: "如需获取，请运行："
         case .fetchInPortal: "在管理页面中立即获取"
         case .searchInPortal: "在已存储的网页中搜索“%1”"

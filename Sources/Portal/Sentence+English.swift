@@ -73,7 +73,7 @@ extension Sentence {
         case .mistakeSnapshot: "“%1” has no snapshot %2. It may have been removed."
         case .mistakeNumber: "“%1” is not valid. Enter a whole number from %2 to %3."
         case .mistakeChoice: "“%1” is not a valid choice."
-        case .mistakeSize: "“%1” is not a size. Examples: 500M, 2G, 1.5GiB."
+        case .mistakeSize: "“%1” is not a size. Examples: 500 MB, 2 GB, 1.5 GiB."
         case .mistakeTooManyJobs: "Too many tasks are waiting. Try again later."
         case .mistakeForm: "The form was incomplete or invalid. Reload the page and submit it again."
         case .mistakeNoFile: "No file was chosen, or the file is empty. Choose a file."
@@ -219,12 +219,12 @@ extension Sentence {
             "Not all space is free yet. Clean up again when no other program reads the store."
         case .filesNotShrunk: "The files could not be made smaller: %1"
         case .wouldRemoveURL: "Would remove %1"
-        case .settingsSaved: "Settings saved. They apply from the next update."
+        case .settingsSaved:
+            "Settings saved. What they exclude no longer counts as missing. Update the site to fetch what they add."
         case .exported: "%1 files, file size %2."
         case .exportedOpen: "Unpack the file and open START-HERE.html in it."
         case .exportDamaged: "Damaged responses that were left out: %1. Fetch them again."
-        case .exportFailed:
-            "Pages and files that are missing in the export, because they could not be fetched: %1."
+        case .exportFailed: "Not in the export, because they could not be fetched: %1."
         case .exportMissing: "Images and other files that pages need and that are not stored: %1."
         case .imported: "%1: %2 responses, %3 of them pages, %4."
         case .importRefused: "Responses that were not imported: %1."
@@ -247,10 +247,10 @@ extension Sentence {
 
         // The form of a prefetch and the settings of a site
         case .formWhat: "Download"
-        case .whatSite: "The whole site (limits: see Options)"
+        case .whatSite: "The whole site"
         case .whatPage: "Only this page"
         case .formAddress: "URL"
-        case .formAddressHint: "The start page, for example https://example.com/docs/"
+        case .formAddressHint: "For example https://example.com/docs/. Of a site, enter the start page."
         case .formMore: "Options"
         case .formScope: "Follow links to"
         case .scopeHost: "The same host"
@@ -266,7 +266,7 @@ extension Sentence {
         case .formPages: "Maximum pages"
         case .formNoLimitHint: "Leave empty for no limit."
         case .formBytes: "Size limit"
-        case .formBytesHint: "Data to download, for example 500M. Leave empty for no limit."
+        case .formBytesHint: "Data to download, for example 500 MB. Leave empty for no limit."
         case .formRobots: "robots.txt"
         case .robotsObey: "Obey"
         case .robotsIgnore: "Ignore"
@@ -276,7 +276,8 @@ extension Sentence {
         case .formIncludeHint: "URL patterns, one per line, for example /blog/** or docs.example.com"
         case .formExclude: "Exclude"
         case .formExcludeHint: "URL patterns, one per line, for example *.pdf or /private/**"
-        case .settingsLead: "Changes apply from the next update."
+        case .settingsLead:
+            "What you exclude no longer counts as missing as soon as you save. Everything else applies from the next update."
 
         // Automatic updates
         case .formEvery: "Automatic updates"
@@ -327,7 +328,7 @@ extension Sentence {
         // Archives
         case .exportTitle: "Export"
         case .exportLead:
-            "Writes the site to one archive file. The export runs in the background; download the file from Activity within seven days."
+            "Writes the site, or only its start page, to one file. The export runs in the background; download the file from Activity within seven days."
         case .exportFormat: "Format"
         case .exportLive: "%1 (live)"
         case .exportLeavesOutPrivate: "Cookies and responses fetched while logged in are not exported."
@@ -378,7 +379,8 @@ extension Sentence {
         case .formNote: "Note"
         case .formNoteHint: "A note for yourself, which the home page shows."
         case .formTitle: "Name"
-        case .formTitleHint: "How this portal calls the site. Leave empty for the title of its start page."
+        case .formTitleHint:
+            "The name of the site in this portal. Leave empty for the title of its start page."
         case .homeEmpty: "No sites are stored yet."
         case .homeNewSite: "New site"
         case .homeInTerminal: "Or in a terminal; the assets that the pages need are fetched too:"
@@ -411,7 +413,7 @@ extension Sentence {
         case .kindDocuments: "Documents"
         case .kindData: "Data and text"
         case .kindOther: "Other"
-        case .toTheSite: "To the site"
+        case .toTheSite: "Page of the site"
         case .viewProblem: "View %1 problem"
         case .viewProblems: "View %1 problems"
         case .jobLog: "Log"
@@ -510,7 +512,7 @@ extension Sentence {
         case .brokenOnLiveSite: "Not found on the original site"
         case .failed: "Failed"
         case .notFetchedHint:
-            "The options of this site leave out some links, for example by limits or patterns, so these are not fetched: "
+            "The settings of this site leave out some links, for example by a limit or a pattern. They are listed here: "
         case .notFetched: "Not fetched"
         case .notCheckedYet: "Not checked yet"
 
@@ -551,7 +553,7 @@ extension Sentence {
         case .cleanupLead:
             "A cleanup removes data that no page needs any more. With a size limit, it also removes earlier snapshots, the oldest first, until the store is small enough. What the sites show now and what is pinned stay. A cleanup cannot be undone, and earlier removals cannot be undone after it. The preview lists what it removes."
         case .cleanupLimit: "Size limit"
-        case .cleanupLimitHint: "For example 2G. Leave empty for no limit."
+        case .cleanupLimitHint: "For example 2 GB. Leave empty for no limit."
 
         // Lists of titles and of folders
         case .titlesLead: "All pages, sorted by title."
@@ -568,7 +570,7 @@ extension Sentence {
         // The details of a URL
         case .notStoredBadge: "Not stored"
         case .urlNotStored: " This URL is not stored."
-        case .similarStoredURLs: "Similar stored URLs"
+        case .similarStoredURLs: "Stored URLs nearby"
         case .servedInstead: "When offline, this URL is served instead (it differs only in %1): "
         case .differsInScheme: "the scheme, http or https"
         case .differsInSlash: "the trailing slash"
@@ -576,9 +578,6 @@ extension Sentence {
         case .differsInQuery: "the query"
         case .differsInSearch: "the query, which only scripts of the page read"
         case .orInTerminal: "Or in a terminal:"
-        case .beforeYouRun: "Before you run this command, "
-        case .requestOnce: "request the URL once"
-        case .toRecordMiss: " to record the miss."
         case .openOrigin: "Open the original page"
         case .status: "Status"
         case .statusOfRedirect: "%1 (redirect)"
@@ -728,7 +727,7 @@ extension Sentence {
         case .lastResults: "Last %1."
         case .resultsSoFar: "%1 so far."
         case .someWordsOnly: "No page contains all of these words. %1 with some of them."
-        case .completeResultsFirst: "First %1 with all words, then results with some of them."
+        case .completeResultsFirst: "%1 with all words, then results with some of them."
         case .noResults: "No results."
         case .noMoreResults: "No more results."
         case .noResultsSoFar: "No results so far."
@@ -740,7 +739,7 @@ extension Sentence {
         // The bar on mirrored pages
         case .barTitle: "Page bar"
         case .barLead:
-            "The bar is at the bottom of every stored page. It shows the age of the copy, links to other snapshots, to the original page and to this portal, and a search field. Pages cannot read the bar, and stored copies do not change."
+            "When it is on, the bar is at the bottom of every stored page. It shows the age of the copy, links to other snapshots, to the original page and to this portal, and a search field. Pages cannot read the bar, and stored copies do not change."
         case .barIsOn: "The page bar is on"
         case .barIsOff: "The page bar is off"
         case .doShowBar: "Turn page bar on"
@@ -768,7 +767,10 @@ extension Sentence {
         case .missReason: "This page is not stored."
         case .removedSite: "The site %1 was removed."
         case .undoInPortal: "Undo the removal in Activity"
-        case .missNoted: "The miss is recorded; the next update of the site fetches the URL."
+        case .missNoted: "The request is recorded: the next update of the site fetches the URL."
+        case .excludedBySettings: "The settings of the site %1 exclude this URL, so updates do not fetch it."
+        case .changeSettings: "Change the settings"
+        case .missExcluded: "Excluded by the settings of the site, so updates do not fetch it"
         case .toFetchRun: "To fetch it, run:"
         case .fetchInPortal: "Fetch it now in the portal"
         case .searchInPortal: "Search stored pages for “%1”"

@@ -70,7 +70,7 @@ extension Sentence {
         case .mistakeSnapshot: "„%1“ hat keinen Snapshot %2. Vielleicht wurde er entfernt."
         case .mistakeNumber: "„%1“ ist ungültig. Geben Sie eine ganze Zahl von %2 bis %3 ein."
         case .mistakeChoice: "„%1“ steht nicht zur Auswahl."
-        case .mistakeSize: "„%1“ ist keine Größe. Beispiele: 500M, 2G, 1,5G."
+        case .mistakeSize: "„%1“ ist keine Größe. Beispiele: 500 MB, 2 GB, 1,5 GiB."
         case .mistakeTooManyJobs: "Zu viele Vorgänge warten. Versuchen Sie es später noch einmal."
         case .mistakeForm:
             "Das Formular war unvollständig oder ungültig. Laden Sie die Seite neu und senden Sie es noch einmal."
@@ -223,7 +223,8 @@ extension Sentence {
             "Noch ist nicht aller Platz frei. Bereinigen Sie noch einmal, wenn kein anderes Programm den Speicher liest."
         case .filesNotShrunk: "Die Dateien ließen sich nicht verkleinern: %1"
         case .wouldRemoveURL: "Würde %1 entfernen"
-        case .settingsSaved: "Einstellungen gespeichert. Sie gelten ab der nächsten Aktualisierung."
+        case .settingsSaved:
+            "Einstellungen gespeichert. Was sie ausschließen, zählt nicht mehr als fehlend. Aktualisieren Sie die Website, um abzurufen, was sie hinzufügen."
         case .exported: "%1 Dateien, Dateigröße %2."
         case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie darin START-HERE.html."
         case .exportDamaged:
@@ -256,10 +257,11 @@ extension Sentence {
 
         // The form of a prefetch and the settings of a site
         case .formWhat: "Herunterladen"
-        case .whatSite: "Die ganze Website (Grenzen: siehe Optionen)"
+        case .whatSite: "Die ganze Website"
         case .whatPage: "Nur diese Seite"
         case .formAddress: "URL"
-        case .formAddressHint: "Die Startseite, zum Beispiel https://example.com/docs/"
+        case .formAddressHint:
+            "Zum Beispiel https://example.com/docs/. Von einer Website geben Sie die Startseite an."
         case .formMore: "Optionen"
         case .formScope: "Links folgen auf"
         case .scopeHost: "Denselben Host"
@@ -276,7 +278,7 @@ extension Sentence {
         case .formNoLimitHint: "Leer lassen: unbegrenzt."
         case .formBytes: "Größenlimit"
         case .formBytesHint:
-            "So viel wird höchstens heruntergeladen, zum Beispiel 500M. Leer lassen: unbegrenzt."
+            "So viel wird höchstens heruntergeladen, zum Beispiel 500 MB. Leer lassen: unbegrenzt."
         case .formRobots: "robots.txt"
         case .robotsObey: "Befolgen"
         case .robotsIgnore: "Ignorieren"
@@ -286,7 +288,8 @@ extension Sentence {
         case .formIncludeHint: "URL-Muster, eines je Zeile, zum Beispiel /blog/** oder docs.example.com"
         case .formExclude: "Nicht herunterladen"
         case .formExcludeHint: "URL-Muster, eines je Zeile, zum Beispiel *.pdf oder /private/**"
-        case .settingsLead: "Änderungen gelten ab der nächsten Aktualisierung."
+        case .settingsLead:
+            "Was Sie ausschließen, zählt nach dem Speichern nicht mehr als fehlend. Alles andere gilt ab der nächsten Aktualisierung."
 
         // Automatic updates
         case .formEvery: "Automatische Aktualisierung"
@@ -571,7 +574,7 @@ extension Sentence {
         case .cleanupLead:
             "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Was die Websites jetzt zeigen und was geschützt ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen; danach lässt sich auch nicht mehr zurückholen, was Sie vorher entfernt haben. Die Vorschau nennt, was sie entfernt."
         case .cleanupLimit: "Größenlimit"
-        case .cleanupLimitHint: "Zum Beispiel 2G. Leer lassen: kein Limit."
+        case .cleanupLimitHint: "Zum Beispiel 2 GB. Leer lassen: kein Limit."
 
         // Lists of titles and of folders
         case .titlesLead: "Alle Seiten, nach Titel sortiert."
@@ -588,7 +591,7 @@ extension Sentence {
         // The details of a URL
         case .notStoredBadge: "Nicht gespeichert"
         case .urlNotStored: " Diese URL ist nicht gespeichert."
-        case .similarStoredURLs: "Ähnliche gespeicherte URLs"
+        case .similarStoredURLs: "Gespeicherte URLs in der Nähe"
         case .servedInstead: "Offline wird stattdessen diese URL gezeigt (der Unterschied: %1): "
         case .differsInScheme: "das Schema, http oder https"
         case .differsInSlash: "der Schrägstrich am Ende"
@@ -596,9 +599,6 @@ extension Sentence {
         case .differsInQuery: "die URL-Parameter (nach „?“)"
         case .differsInSearch: "die Abfrage, die nur Skripte der Seite lesen"
         case .orInTerminal: "Oder in einem Terminal:"
-        case .beforeYouRun: "Bevor Sie diesen Befehl ausführen, "
-        case .requestOnce: "rufen Sie die URL einmal auf"
-        case .toRecordMiss: ", damit die Anfrage vermerkt wird."
         case .openOrigin: "Original öffnen"
         case .status: "Status"
         case .statusOfRedirect: "%1 (Weiterleitung)"
@@ -766,7 +766,7 @@ extension Sentence {
         // The bar on mirrored pages
         case .barTitle: "Infoleiste"
         case .barLead:
-            "Die Infoleiste steht unten auf jeder gespeicherten Seite. Sie zeigt das Alter der Kopie, Links zu anderen Snapshots, zum Original und zu diesem Portal und ein Suchfeld. Seiten können die Infoleiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
+            "Wenn sie eingeschaltet ist, steht die Infoleiste unten auf jeder gespeicherten Seite. Sie zeigt das Alter der Kopie, Links zu anderen Snapshots, zum Original und zu diesem Portal und ein Suchfeld. Seiten können die Infoleiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
         case .barIsOn: "Die Infoleiste ist eingeschaltet"
         case .barIsOff: "Die Infoleiste ist ausgeschaltet"
         case .doShowBar: "Infoleiste einschalten"
@@ -796,6 +796,11 @@ extension Sentence {
         case .undoInPortal: "Das Entfernen unter „Vorgänge“ rückgängig machen"
         case .missNoted:
             "Larder hat sich diese Anfrage gemerkt; die nächste Aktualisierung der Website lädt die URL herunter."
+        case .excludedBySettings:
+            "Die Einstellungen der Website %1 schließen diese URL aus, deshalb rufen Aktualisierungen sie nicht ab."
+        case .changeSettings: "Einstellungen ändern"
+        case .missExcluded:
+            "Von den Einstellungen der Website ausgeschlossen, deshalb rufen Aktualisierungen sie nicht ab"
         case .toFetchRun: "Um sie abzurufen, führen Sie aus:"
         case .fetchInPortal: "Jetzt im Portal abrufen"
         case .searchInPortal: "Gespeicherte Seiten nach „%1“ durchsuchen"

@@ -167,8 +167,8 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The details of a URL
     case notStoredBadge, urlNotStored, similarStoredURLs, servedInstead, differsInScheme, differsInSlash,
-        differsInCacheBusters, differsInQuery, differsInSearch, orInTerminal, beforeYouRun, requestOnce,
-        toRecordMiss, openOrigin, status, statusOfRedirect, kind, kindPage, kindAsset, mediaTypeLong,
+        differsInCacheBusters, differsInQuery, differsInSearch, orInTerminal, openOrigin, status,
+        statusOfRedirect, kind, kindPage, kindAsset, mediaTypeLong,
         fetched, fetchedInSnapshot, checked, checkedLater, firstRequestedBy, stateInvalidated, statePart,
         statePrivate, parsedAs,
         storedIn, damaged, damagedHint, technicalDetails, sameContent, sha256, md5, notComputed, toComputeIt,
@@ -219,7 +219,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case frozenNotice, frozenScripts
 
     // The page for a URL that is not stored
-    case missReason, removedSite, undoInPortal, missNoted, toFetchRun, fetchInPortal, searchInPortal,
+    case missReason, removedSite, undoInPortal, missNoted, excludedBySettings, changeSettings, missExcluded,
+        toFetchRun, fetchInPortal, searchInPortal,
         sendsRequest, missInSnapshot,
         openInLive
 

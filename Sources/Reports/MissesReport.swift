@@ -124,6 +124,9 @@ package struct SiteNeeds: Sendable, Equatable {
         SiteNeeds?
 }
 
+/// Whether the settings of a site leave out a URL, so that no update fetches it.
+package typealias URLExclusion = @Sendable (_ url: WebURL, _ site: Site, _ isPage: Bool) -> Bool
+
 extension SiteNeeds.UnmetNeed: JSONObject {
     package var members: JSONMembers { ["url": href, "reason": reason.text, "asker": referrer] }
 }

@@ -1,3 +1,4 @@
+import Check
 import Fetch
 import Store
 import System
@@ -72,6 +73,44 @@ import Web
         #expect(outcome.first?.sentence == .checkCleanExcept)
         #expect(outcome.contains(Phrase(.endedBroken, "1")))
         #expect(outcome.contains(Phrase(.untranslated, origin.url("/none.png"))))
+    }
+
+    @Test func `a fetched page is a page of its site, which the search finds at once`() async throws {
+        origin.on("/alone", .page("<title>Alone</title>a solitary zebra"))
+        #expect(run(.fetch(url: origin.url("/alone"))).end == .done)
+        let row = try #require(try StoreReader(larder.folder).response(for: origin.url("/alone")))
+        #expect(row.role == 0)
+        // Its text is in the index already.
+        #expect(try await larder.index(origin.url("/")).texts == 0)
+        #expect(try await larder.search("zebra").hits.map(\.url) == [origin.url("/alone")])
+        // A picture stays an asset, and so does what apps load.
+        origin.on("/alone.png", .file([1, 2, 3], type: "image/png"))
+        origin.on("/app", .page("app"))
+        #expect(run(.fetch(url: origin.url("/alone.png"))).end == .done)
+        _ = try await larder.load(origin.url("/app"), policy: .reload)
+        for path in ["/alone.png", "/app"] {
+            #expect(try StoreReader(larder.folder).response(for: origin.url(path))?.role == 1, "\(path)")
+        }
+    }
+
+    @Test func `after a change of settings, the stored counts are those that the page of the site finds`()
+        async throws
+    {
+        origin.on("/", .page("front <a href=/two>2</a> <a href=/down>down</a>"))
+        origin.on("/down", .failure(503, fields: [("Retry-After", "3600")]))
+        #expect(run(.update(site: origin.url("/"))).end == .withProblems)
+        func counts() throws -> [Int?] {
+            let reader = try StoreReader(larder.folder)
+            let site = try reader.sites()[0]
+            let needs = try OfflineCheck.needs(of: site, limit: 100, reader)
+            return [MissingURLCounts(of: site)?.failed, needs?.counts.failed]
+        }
+        #expect(try counts() == [1, 1])
+        let form = try SiteSettingsForm(
+            PortalRequest(path: "/", fields: [("exclude", origin.url("/down"))]))
+        let (end, outcome) = run(.changeSettings(site: origin.url("/"), form))
+        #expect(end == .done && outcome == [Phrase(.settingsSaved)])
+        #expect(try counts() == [0, 0])
     }
 
     @Test(arguments: [503, 404])

@@ -307,6 +307,29 @@ import Web
         }
     }
 
+    @Test func `saved settings offer an update until one is queued`() {
+        let site = "https://example.test/"
+        let settings = PortalJob(
+            number: 1, command: .changeSettings(site: site, SiteSettingsForm()), principal: .localUser,
+            end: .done, outcome: [Phrase(.settingsSaved)], addedAt: 0)
+        let update = PortalJob(
+            number: 2, command: .update(site: site), principal: .localUser, end: .done, outcome: [],
+            addedAt: 0)
+        var context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs", jsonAddress: "/-/jobs")
+        context.token = "t"
+        func text(of jobs: [PortalJob]) -> String {
+            var html = HTMLWriter()
+            JobsPage(jobs, now: 0).write(to: &html, context)
+            return String(decoding: html.bytes, as: UTF8.self)
+        }
+        #expect(text(of: [settings]).contains("/-/do/update"))
+        #expect(!text(of: [settings, update]).contains("/-/do/update"))
+        context.token = nil
+        #expect(!text(of: [settings]).contains("/-/do/update"))
+    }
+
     @Test func `a fetch that got nothing has failed, and offers a retry and the URL`() {
         let url = "https://example.test/radar.html"
         let job = PortalJob(
@@ -355,12 +378,19 @@ import Web
             String(decoding: page.answer(to: fields, layout: OriginLayout(port: 8080)).bytes, as: UTF8.self)
         }
         #expect(
-            text().contains("The miss is recorded")
+            text().contains("The request is recorded")
                 && text().contains("larder update &#39;https://example.test/other&#39;"))
+        // No update fetches what the settings exclude.
+        page.excludingSite = ("https://example.test/other", 7)
+        #expect(!text().contains("The request is recorded") && !text().contains("larder update"), "\(text())")
+        #expect(text().contains("The settings of the site https://example.test/other exclude this URL"))
+        #expect(text().contains("/-/sites/7/settings"))
+        #expect(text().contains("larder add &#39;https://example.test/a&#39; --page"))
+        page.excludingSite = nil
         page.failure = LastFailure(
             site: "https://example.test/", reason: "timed out (no response for 30 s)", at: 100)
         page.now = 400
-        #expect(!text().contains("The miss is recorded"))
+        #expect(!text().contains("The request is recorded"))
         #expect(
             text().contains(
                 "The last update, 5 minutes ago, could not fetch this URL: the server did not answer in time (no response for 30 s).</bdi> The next update tries again."

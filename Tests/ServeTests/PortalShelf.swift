@@ -102,7 +102,8 @@ struct PortalShelf {
     func get(
         _ target: String, accept: String? = nil, verdicts: ScriptsPage.VerdictLookup? = nil,
         in language: PortalLanguage = .english, fetchSite: String? = nil,
-        updates: UpdateFigures? = nil, services: PortalServices? = nil, needs: SiteNeeds? = nil
+        updates: UpdateFigures? = nil, services: PortalServices? = nil, needs: SiteNeeds? = nil,
+        isExcluded: URLExclusion? = nil
     ) throws -> Page {
         let metrics = updates.map { updates in
             ServerMetrics(
@@ -111,7 +112,8 @@ struct PortalShelf {
         }
         let portal = Portal(
             layout: OriginLayout(port: 8080), verdicts: verdicts,
-            walk: { _, _, _ in needs }, services: services, serverMetrics: metrics, now: { Self.now })
+            walk: { _, _, _ in needs }, isExcluded: isExcluded, services: services, serverMetrics: metrics,
+            now: { Self.now })
         var visitor = PortalVisitor()
         visitor.accept = accept
         visitor.language = language

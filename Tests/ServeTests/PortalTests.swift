@@ -385,18 +385,32 @@ import Web
         #expect(twin.contains("it differs only in the scheme, http or https"))
     }
 
-    @Test func `the details of a URL suggest recording its miss only if it is not recorded`() throws {
+    @Test
+    func `the details of a URL name an update only if it fetches the URL, else the command for one page`()
+        throws
+    {
         let page = "/-/page?url=https://example.test/jam/fig"
+        let onePage = "larder add &#39;https://example.test/jam/fig&#39; --page"
         let before = try shelf.get(page).body
-        #expect(before.contains("request the URL once") && !before.contains("The miss is recorded"))
+        #expect(before.contains(onePage) && !before.contains("The request is recorded"), "\(before)")
         try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1)
         ])
         let after = try shelf.get(page).body
-        #expect(!after.contains("request the URL once") && after.contains("The miss is recorded"))
+        #expect(!after.contains(onePage) && after.contains("The request is recorded"))
+        // The settings exclude the URL, so that no update fetches it.
+        let excluded = try shelf.get(page, isExcluded: { url, _, _ in url.path == "/jam/fig" }).body
+        #expect(excluded.contains(onePage) && !excluded.contains("The request is recorded"), "\(excluded)")
+        #expect(excluded.contains("exclude this URL, so updates do not fetch it."))
+        #expect(excluded.contains("href=\"/-/sites/1/settings\""))
+        let missing = try shelf.get("/-/sites/1/missing", isExcluded: { _, _, _ in true }).body
+        #expect(
+            missing.contains("Excluded by the settings of the site") && !missing.contains("fetches them."))
     }
 
-    @Test func `the details of a URL that failed give the reason, and suggest no recording of a miss`() throws
+    @Test
+    func `the details of a URL that failed give the reason, and promise no update for a recorded request`()
+        throws
     {
         let settings =
             #"{"failures":{"snapshot":1,"reasons":{"the server answered 500":["https://example.test/jam/fig"]}}}"#
@@ -409,7 +423,7 @@ import Web
                 "The last update, just now, could not fetch this URL: the server answered 500.</bdi> The next"
             ),
             "\(body)")
-        #expect(!body.contains("request the URL once") && body.contains("larder update"))
+        #expect(!body.contains("larder add") && body.contains("larder update"))
         #expect(!(try shelf.get(page, in: .german).body.contains("the server answered")))
         #expect(!body.contains("settings?exclude="))
         let jobRunner = JobRunner { _, _ in (.done, []) }
@@ -422,7 +436,7 @@ import Web
         try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1)
         ])
-        #expect(!(try shelf.get(page).body.contains("The miss is recorded")))
+        #expect(!(try shelf.get(page).body.contains("The request is recorded")))
     }
 
     @Test
