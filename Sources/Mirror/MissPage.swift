@@ -107,10 +107,11 @@ struct MissPage {
         }
         // Readers can click the link. The command is for those without it, and for administrators.
         writeFetchNow(to: &html, layout)
-        html.element("p", say: hasFetchLink(layout) ? .orInTerminal : .toFetchRun)
         let updatedSite = excludingSite == nil ? failure?.site ?? (isNoted ? site : nil) : nil
-        html.element(
-            "pre", text: DetailsPage.command(for: url, site: updatedSite, isOfStoredHost: site != nil))
+        let command = DetailsPage.command(for: url, site: updatedSite, isOfStoredHost: site != nil)
+        guard let command else { return }
+        html.element("p", say: hasFetchLink(layout) ? .orInTerminal : .toFetchRun)
+        html.element("pre", text: command)
     }
 
     private func hasFetchLink(_ layout: OriginLayout) -> Bool {

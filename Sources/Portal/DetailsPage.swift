@@ -180,11 +180,12 @@ package struct DetailsPage: PortalPage {
             html.element("p", say: .missNoted)
         }
         writeCommands(to: &html, context)
-        html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
         // An update fetches only recorded misses and URLs that failed.
         let updatedSite = failure?.site ?? (isMissRecorded && excludingSite == nil ? fetchingSite : nil)
-        html.element(
-            "pre", text: Self.command(for: href, site: updatedSite, isOfStoredHost: fetchingSite != nil))
+        if let command = Self.command(for: href, site: updatedSite, isOfStoredHost: fetchingSite != nil) {
+            html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
+            html.element("pre", text: command)
+        }
         guard let absence else { return }
         if let substitute = absence.substitute {
             html.element("p") { html in
@@ -487,12 +488,14 @@ extension DetailsPage.OutgoingLinks {
 }
 
 extension DetailsPage {
-    /// The command that fetches the URL: an update of its site if that fetches it, else one that stores the page alone if
-    /// sites of its host are stored, else a prefetch of the URL. It is meant to be pasted into a shell, where only a quote
-    /// could end the quoted argument.
-    package static func command(for url: String, site: String?, isOfStoredHost: Bool) -> String {
-        let (name, operand) = site.map { ("update", $0) } ?? (isOfStoredHost ? "add" : "prefetch", url)
-        let command = "larder \(name) '\(operand.replacing("'", with: "%27"))'"
-        return name == "add" ? command + " --page" : command
+    /// The command that fetches the URL: an update of its site if that fetches it, else a prefetch of the URL. It is meant to
+    /// be pasted into a shell, where only a quote could end the quoted argument.
+    ///
+    /// Nil if a site of the host is stored and its update does not fetch the URL, because a prefetch would store all pages of
+    /// the host as another site.
+    package static func command(for url: String, site: String?, isOfStoredHost: Bool) -> String? {
+        if site == nil, isOfStoredHost { return nil }
+        let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
+        return "larder \(name) '\(operand.replacing("'", with: "%27"))'"
     }
 }

@@ -826,8 +826,9 @@ private struct Play {
         #expect(all == views)
     }
 
+    // The first request is new.
     @Test(arguments: [
-        (#"{ item(id: 1) }"#, false, 16 + 4), (#"{ item(id: 1) }"#, true, 50), (nil, false, 50),
+        (#"{ item(id: 1) }"#, false, 1 + 16 + 4), (#"{ item(id: 1) }"#, true, 50), (nil, false, 50),
     ])
     func `a view that repeats a POST request needs nothing new`(
         body: String?, isDifferentInEach: Bool, count: Int

@@ -75,11 +75,14 @@ import Web
         let file = home.file("s.\(suffix)")
         #expect(try larder("export", site, file, "--store", own).status == 0)
         #expect(try larder("import", file, "--store", other, "--quiet").status == 0)
-        let listed = try larder("list", "--json", "--store", own).output
+        // A prefetched response has the time when its run began, and an imported one the time when it was received.
+        func listed(in store: String) throws -> String {
+            try larder("list", "--json", "--store", store).output.replacing(/"fetched":"[^"]*"/, with: "")
+        }
         for status in ["404", "301"] {
             #expect(try larder("list", "--status", status, "--store", own).output.hasPrefix(status))
         }
-        #expect(try larder("list", "--json", "--store", other).output == listed)
+        #expect(try listed(in: other) == listed(in: own))
     }
 
     @Test(arguments: ["site.warc.gz", "site.zip", "site/"])

@@ -199,7 +199,7 @@ struct RehearsalTests {
     @Test("A page that never ends loading and is blank offline is served as it was when its time was over")
     func restlessPage() throws {
         origin.on("/", Self.restlessPage(inMirror: ""))
-        let prefetch = try larder(["prefetch", origin.url("/"), "--render-time", "3s"])
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render-time", "8s"])
         #expect(prefetch.output.contains("served as frozen copies, without scripts: 1 page"), "\(prefetch)")
         origin.stop()
         let server = try Server(home)
