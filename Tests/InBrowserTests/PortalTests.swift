@@ -173,6 +173,10 @@ struct PortalTests {
             try visit.settle()
         }
         #expect(try visit.address() == "http://\(host):\(service.port)/")
+        // The address is known before the page has loaded.
+        let load =
+            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', () => done()))"
+        _ = try visit.evaluate(load)
         #expect(try visit.text().contains("gone"))
         #expect(visit.escapes.isEmpty)
     }
