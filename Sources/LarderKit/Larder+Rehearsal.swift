@@ -140,16 +140,16 @@ private struct RehearsalRun {
     }
 
     /// Finds out which entries of `localStorage` contain copies of scripts, so that served pages start without them. Entries
-    /// of origins that were not tried again stay.
+    /// that an earlier rehearsal found stay, because a busy machine may be too slow to write them this time.
     private func storeScriptCopies(of loaders: [ScriptLoader]) {
         guard !loaders.isEmpty, let stored,
             let check = try? OfflinePageCheck(larder, site: site, checkOptions),
             let found = try? check.scriptCopies(of: loaders, interruption, in: browser)
         else { return }
-        let tried = Set(loaders.map(\.page.origin))
+        let origins = Set(found.map(\.origin))
         var plan = SitePlan(text: stored.settings)
         let before = plan.scriptCopies
-        plan.scriptCopies = before.filter { !tried.contains($0.origin) } + found
+        plan.scriptCopies = before.filter { !origins.contains($0.origin) } + found
         if plan.scriptCopies != before { _ = store(plan) }
     }
 
