@@ -328,7 +328,7 @@ extension SiteReport: JSONObject {
 /// Finds sites by the texts with which users name them.
 ///
 /// A site may be named by its full name (`https://example.com/docs/`), or by its host (`example.com`) or `HOST:PORT` if it
-/// is the only site there. Commands that only read also accept the URL of its origin.
+/// is the only site there, or the only one that starts at `/`. Commands that only read also accept the URL of its origin.
 package enum SiteName {
     /// The index of a site by its name, or by its URL as users type it.
     package static func exactIndex(of text: String, among names: [String]) -> Int? {
@@ -336,7 +336,8 @@ package enum SiteName {
         return names.firstIndex { $0 == text || $0 == href }
     }
 
-    /// The index of a site by its name or URL; or by its host or `HOST:PORT`, if it is the only site there.
+    /// The index of a site by its name or URL; or by its host or `HOST:PORT`, if it is the only site there, or the only
+    /// one that starts at the root of the host.
     ///
     /// - Parameter acceptsOrigin: the URL of an origin (`http://HOST:PORT/`) also names the only site on it.
     ///   Only for commands that read, because the URL may also be the one of a page.
@@ -347,7 +348,13 @@ package enum SiteName {
             let indices = urls.indices.filter { urls[$0].map(isNamed) ?? false }
             return indices.count == 1 ? indices.first : nil
         }
-        if let index = onlyIndex(where: { isHost(text, of: $0) }) { return index }
+        if let index = onlyIndex(where: { isHost(text, of: $0) })
+            ?? onlyIndex(where: {
+                isHost(text, of: $0) && $0.href == $0.origin + "/" && ($0.port == nil || text != $0.host)
+            })
+        {
+            return index
+        }
         guard acceptsOrigin, let origin = origin(from: text) else { return nil }
         return onlyIndex { $0.origin == origin }
     }
@@ -394,8 +401,18 @@ package enum SiteName {
                 detail: "this command takes whole sites, and \(snapshot) is a snapshot of \(site)",
                 advice: "name the site alone: \(site)")
         }
-        let origin = (try? WebURL.parseUserInput(text))?.origin
-        let sitesOfOrigin = names.filter { origin != nil && WebURL($0)?.origin == origin }
+        let sitesOfHost = names.filter { WebURL($0).map { isHost(text, of: $0) } ?? false }
+        guard sitesOfHost.isEmpty else {
+            return StoreError(
+                .request, doing: "find the site", path: text, detail: "several sites start on this host",
+                advice: "name one of them: \(sitesOfHost.joined(separator: ", or "))")
+        }
+        let url = try? WebURL.parseUserInput(text)
+        // Without a scheme, the text means the page on whichever scheme the site has.
+        let sitesOfOrigin = names.filter { name in
+            guard let url, let start = WebURL(name) else { return false }
+            return start.origin == url.origin || !text.contains("://") && start.host == url.host
+        }
         guard sitesOfOrigin.isEmpty else {
             return StoreError(
                 .request, doing: "find the site", path: text,

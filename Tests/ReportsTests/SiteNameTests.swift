@@ -23,6 +23,28 @@ import Testing
         #expect(SiteName.index(of: text, among: Self.names) == place)
     }
 
+    @Test func `a host names the site at its root if further sites start on it`() {
+        let names = ["http://news.test/", "http://news.test/a", "http://news.test/b/"]
+        #expect(SiteName.index(of: "news.test", among: names) == 0)
+        #expect(SiteName.index(of: "news.test:80", among: names) == 0)
+        #expect(SiteName.index(of: "news.test", among: names + ["https://news.test/"]) == nil)
+        #expect(SiteName.split("news.test@2", among: names).site == "news.test")
+    }
+
+    @Test(arguments: [
+        (
+            "wiki.test",
+            "several sites start on this host; name one of them: https://wiki.test/a/, or https://wiki.test/b/"
+        ),
+        ("127.0.0.1:8802/page", "may be one of its pages; name the site: http://127.0.0.1:8802/"),
+        ("plain.test/page", "may be one of its pages; name the site: http://plain.test/"),
+        ("elsewhere.test", "it is not stored; the stored sites are: "),
+    ])
+    func `the error of an unknown site names the sites that may be meant`(text: String, message: String) {
+        let names = Self.names + ["http://plain.test/"]
+        #expect(SiteName.unknownSiteError(text, among: names).description.contains(message))
+    }
+
     private static let origins: [(String, Int?)] = [
         ("http://127.0.0.1:8801/", 0), ("http://127.0.0.1:8801", 0), ("https://example.com/", 2),
         ("127.0.0.1:8801", 0), ("https://wiki.test/", nil), ("http://example.com/", nil),
