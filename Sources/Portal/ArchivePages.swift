@@ -55,7 +55,7 @@ struct ExportPage: PortalPage {
                 for snapshot in exportableSnapshots {
                     let isLive = snapshot.id == site.published
                     let name =
-                        html.words(.snapshotNumber, "\(snapshot.name)") + " – "
+                        html.words(.snapshotCaption, "\(snapshot.name)") + " – "
                         + html.language.moment(snapshot.started)
                     html.element(
                         "option",

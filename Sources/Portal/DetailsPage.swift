@@ -142,8 +142,10 @@ package struct DetailsPage: PortalPage {
             writeAbsence(to: &html, context)
             return writeReferrers(to: &html, context)
         }
-        writeLinksToCopies(to: &html, context)
-        writeCommands(to: &html, context)
+        html.element("div", ["class": "orders"]) { html in
+            writeLinksToCopies(to: &html, context)
+            writeCommands(to: &html, context)
+        }
         writeHistory(to: &html, context)
         html.element("details") { html in
             html.element("summary", say: .technicalDetails)
@@ -179,7 +181,9 @@ package struct DetailsPage: PortalPage {
         } else if isMissRecorded, fetchingSite != nil {
             html.element("p", say: .missNoted)
         }
-        writeCommands(to: &html, context)
+        if context.token != nil {
+            html.element("div", ["class": "orders"]) { writeCommands(to: &$0, context) }
+        }
         // An update fetches only recorded misses and URLs that failed.
         let updatedSite = failure?.site ?? (isMissRecorded && excludingSite == nil ? fetchingSite : nil)
         if let command = Self.command(for: href, site: updatedSite, isOfStoredHost: fetchingSite != nil) {
@@ -215,29 +219,23 @@ package struct DetailsPage: PortalPage {
     private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
         guard context.token != nil else { return }
         let fields = [("url", href)]
-        html.element("div", ["class": "orders"]) { html in
-            html.commandButton(
-                "fetch", .doFetch, about: title, context, fields: fields, isQuiet: !rows.isEmpty)
-            html.commandButton(
-                isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
-                fields: fields)
-            if let failedSite {
-                html.link(
-                    context.links.settings(of: failedSite, excluding: href), ["class": "button quiet"],
-                    say: .doExclude)
-            }
+        html.commandButton(
+            "fetch", .doFetch, about: title, context, fields: fields, isQuiet: !rows.isEmpty)
+        html.commandButton(
+            isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context, fields: fields)
+        if let failedSite {
+            html.link(
+                context.links.settings(of: failedSite, excluding: href), ["class": "button quiet"],
+                say: .doExclude)
         }
     }
 
     /// Writes the links to the mirrored copy and to the live site.
     private func writeLinksToCopies(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrorAddress(of: href) {
-                html.link(address, ["class": "button"], say: .doOpen)
-            }
-            html.link(
-                href, ["class": "button quiet", "rel": "noreferrer external"], say: .openOrigin)
+        if let address = context.mirrorAddress(of: href) {
+            html.link(address, ["class": "button"], say: .doOpen)
         }
+        html.link(href, ["class": "button quiet", "rel": "noreferrer external"], say: .openOrigin)
     }
 
     /// Writes the facts about a response as a list of names and values.
@@ -320,7 +318,7 @@ package struct DetailsPage: PortalPage {
     ) {
         html.element("tr") { html in
             html.element("th", ["scope": "row"]) { html in
-                let name = html.words(.snapshotNumber, "\(row.snapshot)")
+                let name = html.words(.snapshotCaption, "\(row.snapshot)")
                 if let address = address(of: row, context) {
                     html.link(address, text: name)
                 } else {

@@ -304,10 +304,10 @@ struct BarPage: PortalPage {
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p") { html in
-            html.element("span", ["class": isOn ? "badge" : "soft"], say: isOn ? .barIsOn : .barIsOff)
+        html.element("div", ["class": "notice", "role": "status"]) { html in
+            html.element("p", say: isOn ? .barIsOn : .barIsOff)
+            if !isOn { html.element("p", say: .barHowToGetBack) }
         }
-        if !isOn { html.element("p", say: .barHowToGetBack) }
         html.explainReadOnly(context)
         html.element("div", ["class": "orders"]) { html in
             if let origin { html.link(origin, ["class": "button"], say: .barBackToPage) }

@@ -229,8 +229,7 @@ extension Sentence {
         case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie darin START-HERE.html."
         case .exportDamaged:
             "Beschädigte Antworten, die weggelassen wurden: %1. Rufen Sie sie noch einmal ab."
-        case .exportFailed:
-            "Seiten und Dateien, die im Export fehlen, weil sie nicht abgerufen werden konnten: %1."
+        case .exportFailed: "Nicht im Export, weil sie nicht abgerufen werden konnten: %1."
         case .exportMissing:
             "Bilder und andere Dateien, die Seiten benötigen und die nicht gespeichert sind: %1."
         case .imported: "%1: %2 Antworten, davon %3 Seiten, %4."
@@ -256,7 +255,7 @@ extension Sentence {
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
-        case .formWhat: "Herunterladen"
+        case .formWhat: "Umfang"
         case .whatSite: "Die ganze Website"
         case .whatPage: "Nur diese Seite"
         case .formAddress: "URL"
@@ -343,7 +342,7 @@ extension Sentence {
         // Archives
         case .exportTitle: "Exportieren"
         case .exportLead:
-            "Larder schreibt die Website im Hintergrund in eine Datei. Sie finden die Datei danach sieben Tage lang unter „Vorgänge“."
+            "Larder schreibt die Website, oder nur ihre Startseite, im Hintergrund in eine Datei. Sie finden die Datei danach sieben Tage lang unter „Vorgänge“."
         case .exportFormat: "Format"
         case .exportLive: "%1 (aktiv)"
         case .exportLeavesOutPrivate:
@@ -429,7 +428,7 @@ extension Sentence {
         case .kindDocuments: "Dokumente"
         case .kindData: "Daten und Text"
         case .kindOther: "Sonstiges"
-        case .toTheSite: "Zur Website"
+        case .toTheSite: "Übersicht der Website"
         case .viewProblem: "%1 Problem ansehen"
         case .viewProblems: "%1 Probleme ansehen"
         case .jobLog: "Protokoll"
@@ -511,6 +510,7 @@ extension Sentence {
         case .compareSnapshots: "Snapshots vergleichen"
         case .screenshots: "Bildschirmfotos"
         case .liveBadge: "Aktiv"
+        case .storedState: "Gespeichert"
         case .overlayOn: "Später abgerufene Dateien, ergänzt zu Snapshot %1"
         case .unfinished: "Nicht abgeschlossen"
         case .rejected: "Verworfen"
@@ -531,7 +531,7 @@ extension Sentence {
         case .brokenOnLiveSite: "Auf der Original-Website nicht gefunden"
         case .failed: "Fehlgeschlagen"
         case .notFetchedHint:
-            "Die Einstellungen dieser Website schließen manche Links aus, zum Beispiel durch Grenzen oder Muster. Nicht heruntergeladen sind daher: "
+            "Die Einstellungen dieser Website lassen manche Links aus, zum Beispiel durch eine Grenze oder ein Muster. Sie stehen hier: "
         case .notFetched: "Nicht heruntergeladen"
         case .notCheckedYet: "Noch nicht geprüft"
 
@@ -557,7 +557,7 @@ extension Sentence {
         // Storage
         case .storageLead: "Larder belegt auf dem Datenträger %1:"
         case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
-        case .storageIndex: "%1 für den Suchindex"
+        case .storageIndex: "%1 für den Suchindex; eine Bereinigung verkleinert ihn, wenn das geht"
         case .storageEarlier:
             "%1 für frühere Snapshots und für Dateien, die seit der letzten Aktualisierung dazukamen"
         case .storageRemoved: "%1 für Entferntes, bis zur nächsten Bereinigung"
@@ -591,7 +591,7 @@ extension Sentence {
         // The details of a URL
         case .notStoredBadge: "Nicht gespeichert"
         case .urlNotStored: " Diese URL ist nicht gespeichert."
-        case .similarStoredURLs: "Gespeicherte URLs in der Nähe"
+        case .similarStoredURLs: "Benachbarte gespeicherte URLs"
         case .servedInstead: "Offline wird stattdessen diese URL gezeigt (der Unterschied: %1): "
         case .differsInScheme: "das Schema, http oder https"
         case .differsInSlash: "der Schrägstrich am Ende"
@@ -643,14 +643,14 @@ extension Sentence {
         case .continueSearching: "Weitersuchen"
 
         // Missing URLs of a site
-        case .requestedNotStored: "Angefordert, aber nicht gespeichert"
+        case .requestedNotStored: "Unbeantwortete Anfragen"
         case .noMisses: "Bisher keine."
         case .doExclude: "Ausschließen"
         case .excludeHint:
             "Wenn der Server für eine URL nie antwortet, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
         case .excludeProposed:
             "Die Liste der ausgeschlossenen URLs unten hat eine neue Zeile. Speichern Sie die Einstellungen, und aktualisieren Sie dann die Website."
-        case .toTheURL: "Einzelheiten der URL"
+        case .toTheURL: "Mehr zu dieser URL"
         case .nextPrefetchHint: "Die nächste Aktualisierung der Website ruft sie ab."
         case .nextPrefetchHintForGET:
             "Die nächste Aktualisierung der Website ruft sie ab, außer Anfragen, die Daten senden."
@@ -679,8 +679,8 @@ extension Sentence {
         case .nextUpdateRetries: "Die nächste Aktualisierung versucht es erneut."
         case .hostHasNoAddress: "der Host hat keine Adresse"
         case .pageSaysNotFound: "die Seite meldet „nicht gefunden“"
-        case .linkedNotStored: "Verlinkt, aber nicht gespeichert"
-        case .assetsNotStored: "Nicht gespeicherte Ressourcen"
+        case .linkedNotStored: "Verlinkte Seiten, die nicht gespeichert sind"
+        case .assetsNotStored: "Ressourcen, die nicht gespeichert sind"
         case .basedOnAllLinks: "Anhand der Links aller %1 Seiten und Ressourcen."
         case .basedOnSomeLinks: "Anhand der Links von %1 der Seiten und Ressourcen."
         case .tombstonesLead: "Die Original-Website antwortete im aktiven Snapshot mit 404 oder 410."
@@ -745,8 +745,8 @@ extension Sentence {
         case .oneResult: "%1 Ergebnis"
         case .manyResults: "%1 Ergebnisse"
         case .moreResults: "Weitere Ergebnisse"
-        case .slashOn: "Taste „/“ einschalten, die zum Suchfeld springt"
-        case .slashOff: "Taste „/“ ausschalten, die zum Suchfeld springt"
+        case .slashOn: "Tastenkürzel „/“ für die Suche einschalten"
+        case .slashOff: "Tastenkürzel „/“ für die Suche ausschalten"
         case .allResults: "%1."
         case .topResults: "Die besten %1."
         case .lastResults: "Die letzten %1."
@@ -767,8 +767,8 @@ extension Sentence {
         case .barTitle: "Infoleiste"
         case .barLead:
             "Wenn sie eingeschaltet ist, steht die Infoleiste unten auf jeder gespeicherten Seite. Sie zeigt das Alter der Kopie, Links zu anderen Snapshots, zum Original und zu diesem Portal und ein Suchfeld. Seiten können die Infoleiste nicht lesen, und gespeicherte Kopien ändern sich nicht."
-        case .barIsOn: "Die Infoleiste ist eingeschaltet"
-        case .barIsOff: "Die Infoleiste ist ausgeschaltet"
+        case .barIsOn: "Die Infoleiste ist eingeschaltet."
+        case .barIsOff: "Die Infoleiste ist ausgeschaltet."
         case .doShowBar: "Infoleiste einschalten"
         case .doHideBar: "Infoleiste ausschalten"
         case .barName: "Larder: über diese Kopie"

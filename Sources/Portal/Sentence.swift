@@ -143,7 +143,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case searchSite, missingURLs, pagesByTitle, settings, pagesAndAssets, nothingBelowStart,
         moreOfFolder, byHost, moreHosts, mediaTypes, basedOnFirstResponses, mediaType, responses,
         notSpecified, snapshots, snapshot, started, state, actions, compareSnapshots, screenshots,
-        liveBadge, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
+        liveBadge, storedState, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
         completeWithinLimits, linksNotFetched, oneLinkNotFetched, incomplete, empty, siteFetched,
         siteNotChecked, siteChecked, siteStarted, siteUnfinished,
         siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notFetchedHint, notCheckedYet

@@ -161,7 +161,7 @@ struct SiteCard {
         case .updating: .stateUpdating
         case .empty: .empty
         case .incomplete: .incomplete
-        case .live: .liveBadge
+        case .live: .storedState
         case .complete: .complete
         }
     }

@@ -224,7 +224,8 @@ extension SiteReport {
                 if isComplete == false {
                     html.element("span", ["class": "badge warn"], say: .incomplete)
                 } else {
-                    html.element("span", ["class": "badge"], say: missing == nil ? .liveBadge : completeness)
+                    html.element(
+                        "span", ["class": "badge"], say: missing == nil ? .storedState : completeness)
                 }
                 if let missing, missing.failed > 0 {
                     html.text(" ")

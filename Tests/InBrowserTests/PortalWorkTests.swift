@@ -168,7 +168,7 @@ struct PortalWorkTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
-        try press("Make live snapshot 2", visit)
+        try press("Make this one live snapshot 2", visit)
         try waitUntil(visit, says: "Snapshot 2 is live now.")
         #expect(try await larder.snapshots().sites.first?.live == 2)
         try press("Remove snapshot 1", visit)
@@ -509,7 +509,7 @@ struct PortalWorkTests {
         try wait(says: "Pinned: ")
         try send("Unpin")
         try wait(says: "Unpinned.")
-        try send("Make live snapshot 2")
+        try send("Make this one live snapshot 2")
         try wait(says: "Snapshot 2 is live now.")
         try send("Remove snapshot 1")
         try wait(says: "Snapshot 1 was removed.")

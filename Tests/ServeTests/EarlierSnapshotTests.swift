@@ -155,8 +155,8 @@ import Web
         defer { server.stop() }
         let page = try get("/-/page?url=https://example.test/", "localhost").text
         #expect(
-            page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">snapshot 1</a>"))
-        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">snapshot 2</a>"))
+            page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">Snapshot 1</a>"))
+        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">Snapshot 2</a>"))
     }
 
     @Test func `the portal links to each snapshot`() throws {

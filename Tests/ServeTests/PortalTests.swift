@@ -226,7 +226,7 @@ import Web
     @Test func `the home page shows the size, the age and the completeness of each site`() throws {
         let page = try shelf.get("/").body
         for words in [
-            "Recipes", ">Live<", "1 minute ago", "3 pages",
+            "Recipes", ">Stored<", "1 minute ago", "3 pages",
             "http://example-test.localhost:8080/",
         ] {
             #expect(page.contains(words), "\(words)")
@@ -250,8 +250,21 @@ import Web
         #expect(page.contains("/-/sites/1/pages?under=https://example.test/jam/"))
         #expect(page.contains("2 URLs"))
         #expect(page.contains("text/javascript"))
-        #expect(page.contains(">Live<"))
+        #expect(page.contains(">Live snapshot<") && page.contains(">Stored<"))
         #expect(page.contains("scope=\"col\""))
+    }
+
+    @Test func `the links and buttons of a stored URL are in one row`() throws {
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let services = PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner)
+        let page = try shelf.get("/-/page?url=https://example.test/", services: services).body
+        let rows = page.split(separator: "class=\"orders\"")
+        #expect(rows.count == 2 && page.contains(">Snapshot 1</a>"), "\(page)")
+        let row = try #require(rows.last?.split(separator: "<h2").first)
+        for words in ["Open the original page", "Fetch now", "Pin (protect from cleanup)"] {
+            #expect(row.contains(words), "\(words) in \(row)")
+        }
     }
 
     @Test func `a folder lists its pages by their titles`() throws {
@@ -454,11 +467,11 @@ import Web
             try #require(page.firstRange(of: text), "\(text) in \(page)").lowerBound
         }
         let places = try [
-            "Requested but not stored", "fetches them.", "lost.png", icon, "Requested by a browser",
+            "Unanswered requests", "fetches them.", "lost.png", icon, "Requested by a browser",
         ].map(place)
         #expect(places == places.sorted())
         #expect(!page.contains("GET"))
-        let heading = try place(">Assets not stored</h2>")
+        let heading = try place(">Assets that are not stored</h2>")
         #expect(heading < places[0])
     }
 
