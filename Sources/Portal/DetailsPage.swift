@@ -425,10 +425,16 @@ package struct DetailsPage: PortalPage {
     }
 
     /// Writes the URLs that link to this one. One page examines a limited number of bodies, so that it may find nothing
-    /// although a later page does: the text then says "so far".
+    /// although a later page does: the text then says "so far". If no body links to the URL, the page that requested it is
+    /// named, because scripts can request URLs that no link contains.
     private func writeReferrers(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .linkedFrom)
-        if referrers.hrefs.isEmpty {
+        if referrers.hrefs.isEmpty, referrers.next == nil, !isContinued, let requester = shown?.referrer {
+            html.element("p", ["class": "soft"]) { html in
+                html.say(.requestedNotLinked)
+                html.target(requester, context, from: WebURL(href)?.origin)
+            }
+        } else if referrers.hrefs.isEmpty {
             let sentence: Sentence =
                 switch (isContinued, referrers.next == nil) {
                 case (true, true): .noMoreLinkers

@@ -580,6 +580,7 @@ extension Sentence {
         case .notStored: "未存储"
         case .linkedFrom: "链接来源"
         case .noLinkers: "已存储的内容中没有指向此处的链接。"
+        case .requestedNotLinked: "已存储的内容中没有指向此处的链接。首次请求此网址的是以下网页，可能是通过脚本："
         case .noLinkersSoFar: "目前没有找到链接。"
         case .noMoreLinkers: "没有更多链接。"
         case .noMoreLinkersSoFar: "目前没有更多链接。"

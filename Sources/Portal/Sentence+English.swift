@@ -616,6 +616,8 @@ extension Sentence {
         case .notStored: "not stored"
         case .linkedFrom: "Linked from"
         case .noLinkers: "No stored response links here."
+        case .requestedNotLinked:
+            "No stored response contains a link to this URL. This page requested it first, perhaps by a script: "
         case .noLinkersSoFar: "No links found so far."
         case .noMoreLinkers: "No more links found."
         case .noMoreLinkersSoFar: "No more links found so far."

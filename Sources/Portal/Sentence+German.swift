@@ -637,6 +637,8 @@ extension Sentence {
         case .notStored: "nicht gespeichert"
         case .linkedFrom: "Verlinkt von"
         case .noLinkers: "Keine gespeicherte Seite verweist hierher."
+        case .requestedNotLinked:
+            "In den gespeicherten Inhalten steht kein Link hierher. Zuerst angefordert wurde die URL von dieser Seite, vielleicht durch ein Skript: "
         case .noLinkersSoFar: "Bisher keine Links gefunden."
         case .noMoreLinkers: "Keine weiteren Links gefunden."
         case .noMoreLinkersSoFar: "Bisher keine weiteren Links gefunden."

@@ -173,7 +173,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         statePrivate, parsedAs,
         storedIn, damaged, damagedHint, technicalDetails, sameContent, sha256, md5, notComputed, toComputeIt,
         history, none, forVariant, requestFrozen, requestShown, requestPictured,
-        headers, linkCount, assetCount, notStored, linkedFrom, noLinkers, noLinkersSoFar, noMoreLinkers,
+        headers, linkCount, assetCount, notStored, linkedFrom, noLinkers, requestedNotLinked, noLinkersSoFar,
+        noMoreLinkers,
         noMoreLinkersSoFar, continueSearching
 
     // Missing URLs of a site

@@ -24,6 +24,8 @@ struct PortalShelf {
         var fields = ""
         var pages: [String] = []
         var assets: [String] = []
+        /// The page that requested the URL.
+        var referrer: String?
     }
 
     static let site = "https://example.test/"
@@ -75,7 +77,8 @@ struct PortalShelf {
                 .new(try NewBody(.bytes($0), form: entry.form, title: entry.title, links: [], in: folder))
             } ?? .none
         var response = NewResponse(
-            href: entry.href, referrer: nil, status: entry.status, role: entry.role, fields: entry.fields,
+            href: entry.href, referrer: entry.referrer, status: entry.status, role: entry.role,
+            fields: entry.fields,
             fetched: fetched, body: body)
         response.type = entry.type
         response.request = entry.request

@@ -267,6 +267,19 @@ import Web
         }
     }
 
+    @Test func `a URL that no stored response links to names the page that requested it`() throws {
+        let (site, picture) = (PortalShelf.site, "https://example.test/made-by-script.gif")
+        try shelf.snapshot([
+            .init(href: site, title: "Recipes"),
+            .init(href: picture, text: nil, status: 404, role: 1, referrer: site),
+        ])
+        let page = try shelf.get("/-/page?url=\(picture)").body
+        let section = try #require(page.split(separator: ">Linked from</h2>").dropFirst().first)
+        #expect(
+            section.contains("perhaps by a script: <a href=\"/-/page?url=\(site)\""), "\(section)")
+        #expect(try !shelf.get("/-/page?url=\(site)jam/plum").body.contains("perhaps by a script"))
+    }
+
     @Test func `a folder lists its pages by their titles`() throws {
         let page = try shelf.get("/-/sites/1/pages?under=https://example.test/jam/").body
         #expect(page.contains("Plum jam"))
