@@ -467,7 +467,7 @@ struct PortalCommandRunner: Sendable {
                 outcome.append(Phrase(.endedBroken, Wording.number(broken)))
                 // With a manifest, `problems` names them.
                 let urls = report.check == nil ? report.missing.filter(\.isBroken).map(\.url) : []
-                outcome += urls.prefix(Self.maxListedProblems).map { Phrase(.untranslated, $0) }
+                outcome += Self.list(urls)
             }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
@@ -501,6 +501,13 @@ struct PortalCommandRunner: Sendable {
     /// The maximum number of problems of each kind that the result of a prefetch names. The page of the site has all.
     private static let maxListedProblems = 5
 
+    /// The first URLs in alphabetical order, so that two results with the same problems are equal, and the number of others.
+    private static func list(_ urls: [String]) -> [Phrase] {
+        let rest = urls.count - maxListedProblems
+        return urls.sorted().prefix(maxListedProblems).map { Phrase(.untranslated, $0) }
+            + (rest > 0 ? [Phrase(.andMore, Wording.number(rest))] : [])
+    }
+
     /// The maximum number of items that a result lists. Further items are left out; the first line counts all of them.
     private static let maxListedItems = 50
 
@@ -508,10 +515,10 @@ struct PortalCommandRunner: Sendable {
         let failed = report.items.filter { item in item.findings.contains { report.fails($0, of: item) } }
         // The same counts as on the page of missing URLs.
         let (broken, notFetched) = (report.missingURLs?.broken ?? 0, report.missingURLs?.notFetched ?? 0)
-        let brokenURLs = report.items.filter { $0.verdict == .broken }.prefix(Self.maxListedProblems)
+        let brokenURLs = report.items.filter { $0.verdict == .broken }.map(\.url)
         let leftOut =
             (broken > 0 ? [Phrase(.endedBroken, Wording.number(broken))] : [])
-            + brokenURLs.map { Phrase(.untranslated, $0.url) }
+            + Self.list(brokenURLs)
             + (notFetched > 0 ? [Phrase(.checkNotFetched, Wording.number(notFetched))] : [])
         guard !failed.isEmpty else {
             let count = Wording.number(report.items.count)

@@ -90,11 +90,15 @@ struct JobsPage: PortalPage {
     private func writeEndedJob(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         let title = job.command.title.text(in: context.language)
         html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }
-        html.text(" ")
-        html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
+        // Nothing was done if a cleanup was only previewed.
+        if !job.isPreview {
+            html.text(" ")
+            html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
+        }
         let isOutdated = isOutdatedPreview(job)
         let lines = isOutdated ? [Phrase(.previewOutdated)] : job.outcome.prefix(60)
-        let openLines = maxOpenLines(of: job)
+        var openLines = maxOpenLines(of: job)
+        if lines.count - openLines < Self.minFoldedLines { openLines = lines.count }
         for line in lines.prefix(openLines) { html.outcomeLine(line) }
         if lines.count > openLines {
             html.element("details") { html in
@@ -182,7 +186,10 @@ struct JobsPage: PortalPage {
         return isUpdatedLater ? nil : site
     }
 
-    /// The number of lines of an outcome that are shown at once; a click opens the others. A preview and a cleanup show
+    /// The minimum number of lines that a click opens. Fewer are shown at once.
+    private static let minFoldedLines = 6
+
+    /// The number of lines of a long outcome that are shown at once; a click opens the others. A preview and a cleanup show
     /// all of them.
     private func maxOpenLines(of job: PortalJob) -> Int {
         switch job.command {
@@ -265,6 +272,8 @@ struct JobsPage: PortalPage {
         if let count {
             let sentence: Sentence = count == "1" ? .viewProblem : .viewProblems
             links.append((context.links.missing(of: site.id), Phrase(sentence, count)))
+        } else if job.outcome.contains(where: { $0.sentence == .endedBroken }) {
+            links.append((context.links.missing(of: site.id), Phrase(.missingURLs)))
         }
         links.append((context.links.site(site.id), Phrase(.toTheSite)))
         return links

@@ -114,7 +114,9 @@ enum PortalFrame {
         ) {
             html in
             // The outcome of a successful job already names the job.
-            if job.state != .ended(.done) || job.outcome.isEmpty {
+            if job.isPlanned, case .remove(let site) = job.command {
+                html.isolatedText(html.words(.removalPlanned, Wording.cut(site)))
+            } else if job.state != .ended(.done) || job.outcome.isEmpty {
                 html.isolatedText(Wording.cut(job.command.title.text(in: context.language)))
                 html.text(" – ")
                 html.say(job.stateSentence)

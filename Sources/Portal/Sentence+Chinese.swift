@@ -88,7 +88,7 @@ extension Sentence {
         case .jobRemoveSnapshot: "删除 %2 的快照 %1"
         case .jobMakeLive: "将 %2 的快照 %1 设为当前快照"
         case .jobRemoveSite: "删除 %1"
-        case .jobPreviewCleanup: "预览清理"
+        case .jobPreviewCleanup: "清理预览"
         case .jobCleanUp: "清理"
         case .jobChangeSettings: "更改 %1 的设置"
         case .jobExport: "将 %1 导出为 %2"
@@ -101,6 +101,7 @@ extension Sentence {
         // States of jobs
         case .stateWaiting: "排队中"
         case .statePlanned: "几秒后开始"
+        case .removalPlanned: "%1 将在几秒后删除。下次清理之前可以撤销。"
         case .stateRunning: "进行中"
         case .stateStopping: "正在停止"
         case .stateDone: "已完成"

@@ -100,7 +100,7 @@ extension Sentence {
         case .jobRemoveSnapshot: "Remove snapshot %1 of %2"
         case .jobMakeLive: "Make snapshot %1 of %2 live"
         case .jobRemoveSite: "Remove %1"
-        case .jobPreviewCleanup: "Preview cleanup"
+        case .jobPreviewCleanup: "Cleanup preview"
         case .jobCleanUp: "Clean up"
         case .jobChangeSettings: "Change the settings of %1"
         case .jobExport: "Export %1 as %2"
@@ -113,6 +113,7 @@ extension Sentence {
         // States of jobs
         case .stateWaiting: "Queued"
         case .statePlanned: "Starts in a few seconds"
+        case .removalPlanned: "%1 will be removed in a few seconds. You can undo that until the next cleanup."
         case .stateRunning: "Running"
         case .stateStopping: "Stopping"
         case .stateDone: "Done"

@@ -112,6 +112,8 @@ extension Sentence {
         // States of jobs
         case .stateWaiting: "Wartet"
         case .statePlanned: "Beginnt in wenigen Sekunden"
+        case .removalPlanned:
+            "%1 wird in wenigen Sekunden entfernt. Bis zur nächsten Bereinigung lässt sich das rückgängig machen."
         case .stateRunning: "Läuft"
         case .stateStopping: "Wird angehalten"
         case .stateDone: "Fertig"

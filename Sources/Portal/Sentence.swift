@@ -34,7 +34,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         jobExport, jobExportSnapshot, jobImport, jobSaveFromBrowser, jobInstallTimer, jobUndo
 
     // States of jobs
-    case stateWaiting, statePlanned, stateRunning, stateStopping, stateDone, stateDoneWithProblems,
+    case stateWaiting, statePlanned, removalPlanned, stateRunning, stateStopping, stateDone,
+        stateDoneWithProblems,
         stateStopped, stateCancelled, stateFailed, stateInterrupted
 
     // Buttons

@@ -219,7 +219,7 @@ struct PortalWorkTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
         try press("Remove site", visit)
-        try waitUntil(visit, says: "Starts in a few seconds")
+        try waitUntil(visit, says: "will be removed in a few seconds")
         try press("Cancel", visit)
         try waitUntil(visit, says: "Cancelled")
         #expect(try await larder.snapshots().sites.count == 1)
@@ -549,7 +549,7 @@ struct PortalWorkTests {
         try wait(says: "The page bar is off")
         try go("-/sites/1")
         try send("Remove site")
-        try wait(says: "Starts in a few seconds")
+        try wait(says: "will be removed in a few seconds")
         try send("Cancel")
         try wait(says: "Cancelled")
         #expect(try await larder.snapshots().sites.count == 3)

@@ -75,6 +75,16 @@ import Web
         #expect(outcome.contains(Phrase(.untranslated, origin.url("/none.png"))))
     }
 
+    @Test func `an update names the first broken URLs in alphabetical order, and counts the others`() {
+        let pictures = (1...7).reversed().map { "<img src=/none\($0).png>" }.joined()
+        origin.on("/", .page("front <a href=/two>2</a> \(pictures)"))
+        let (end, outcome) = run(.update(site: origin.url("/")))
+        #expect(end == .done)
+        let list = outcome.drop { $0.sentence != .endedBroken }
+        let urls = (1...5).map { Phrase(.untranslated, origin.url("/none\($0).png")) }
+        #expect(Array(list) == [Phrase(.endedBroken, "7")] + urls + [Phrase(.andMore, "2")])
+    }
+
     @Test func `a fetched page is a page of its site, which the search finds at once`() async throws {
         origin.on("/alone", .page("<title>Alone</title>a solitary zebra"))
         #expect(run(.fetch(url: origin.url("/alone"))).end == .done)

@@ -226,6 +226,36 @@ import Web
         #expect(jobRunner.jobs.isEmpty)
     }
 
+    @Test(arguments: [(4, false), (8, false), (9, true), (40, true)])
+    func `the result of a job is folded only if that hides many lines`(count: Int, isFolded: Bool) throws {
+        let shelf = try PortalShelf([.init(href: PortalShelf.site, title: "Recipes")])
+        let urls = (2..<count).map { Phrase(.untranslated, "https://example.test/\($0)") }
+        let job = PortalJob(
+            number: 1, command: .check(site: PortalShelf.site), principal: .localUser, end: .done,
+            outcome: [Phrase(.checkCleanExcept, "9"), Phrase(.endedBroken, "\(count - 2)")] + urls,
+            addedAt: 0)
+        let context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs", jsonAddress: "/-/jobs")
+        var html = HTMLWriter()
+        JobsPage([job], sites: try shelf.reader().sites(), now: 0).write(to: &html, context)
+        let list = String(decoding: html.bytes, as: UTF8.self)
+        #expect(list.contains("<summary>Log</summary>") == isFolded, "\(list)")
+        #expect(list.contains("https://example.test/\(count - 1)"))
+        #expect(list.contains("href=\"/-/sites/1/missing\" class=\"button quiet\">Missing URLs"))
+    }
+
+    @Test func `a removal that has not started says that it can be undone`() throws {
+        let shelf = try PortalShelf([.init(href: PortalShelf.site, title: "Recipes")])
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let number = try #require(jobRunner.add(.remove(site: PortalShelf.site), by: .localUser))
+        let services = PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner)
+        let page = try shelf.get("/?did=\(number)", services: services).body
+        let words = "https://example.test/ will be removed in a few seconds. You can undo that"
+        #expect(page.contains(words) && page.contains("Cancel"), "\(page)")
+    }
+
     @Test func `a preview offers the cleanup that it describes, until something changes`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let isOver = Monitor(0)
@@ -255,6 +285,7 @@ import Web
         #expect(
             preview.contains(button) && preview.contains("Snapshot 1 of a, 2026-11-28, 9 kB"), "\(preview)")
         #expect(preview.contains("action=\"/-/do/collect\"") && preview.contains(link))
+        #expect(!preview.contains(">Done<"), "nothing was done")
         #expect(try page(link).contains("value=\"5M\""))
         #expect(try !page("/-/room").contains("/-/do/collect"))
         try run(.update(site: nil), 3)
@@ -265,7 +296,7 @@ import Web
         try run(.forecast(limit: nil), 4)
         let newer = try page("/-/jobs")
         #expect(newer.contains(button) && !newer.contains("out of date") && !newer.contains(link), "\(newer)")
-        #expect(newer.split(separator: "Preview cleanup").count == 2, "\(newer)")
+        #expect(newer.split(separator: "Cleanup preview").count == 2, "\(newer)")
     }
 
     @Test func `a page of a removed site links to where the removal can be undone, and offers no prefetch`() {
