@@ -139,6 +139,9 @@ struct BarFrame {
     private(set) var earlier: String?
     /// The address of the page in the next complete snapshot; nil if the live one is shown.
     private(set) var later: String?
+    /// The address of the comparison with the version before the shown one, or of the first version with the live one;
+    /// nil if no such version has another body.
+    private(set) var comparison: String?
     /// The address that switches the bar off and shows how to switch it on again; nil if the visitor may not do that.
     private let turnOff: String?
     private let now: Int64
@@ -181,6 +184,8 @@ struct BarFrame {
             let checked = at > shown.response.snapshot ? shown.age.checked : nil
             age = CopyAge(fetched: shown.age.fetched, checked: checked.map { min($0, end ?? .max) })
         }
+        comparison = Self.comparison(
+            of: shown, withCurrent: at < now ? current : nil, upTo: snapshot, rows, sites)
         // With one origin for all sites, only the live snapshot has addresses.
         guard !layout.sharesOrigin else { return }
         let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
@@ -189,6 +194,40 @@ struct BarFrame {
         latest = layout.address(of: url).map { ($0, current.age.fetched) }
         let next = complete.last { $0 > at } ?? now
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
+    }
+
+    /// Returns the address of the page that compares the shown version with the one before it, or with the current one.
+    ///
+    /// - Parameters:
+    ///   - current: the current version, if another one is shown.
+    ///   - last: the earlier snapshot that is shown; nil for the live one.
+    private static func comparison(
+        of shown: ResponseVersion, withCurrent current: ResponseVersion?, upTo last: Int64?,
+        _ rows: [ResponseVersion], _ sites: [Site]
+    ) -> String? {
+        guard let site = sites.first(where: { $0.name == shown.site }), let body = shown.response.body else {
+            return nil
+        }
+        /// The newest complete snapshot that contains the version.
+        func newest(_ row: ResponseVersion, upTo last: Int64 = .max) -> SnapshotName? {
+            site.snapshots.last {
+                $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id)
+            }?.name
+        }
+        func differs(_ row: ResponseVersion) -> Bool {
+            row.site == site.name && row.response.variant == shown.response.variant
+                && row.response.body.map { $0.sha256 != body.sha256 } ?? false
+        }
+        let before = rows.first { $0.response.snapshot < shown.response.snapshot && differs($0) }
+        let shownName = newest(shown, upTo: last ?? site.published ?? .max)
+        var names: (from: SnapshotName?, to: SnapshotName?) = (nil, nil)
+        if let before {
+            names = (newest(before), shownName)
+        } else if let current, differs(current) {
+            names = (shownName, newest(current, upTo: site.published ?? .max))
+        }
+        guard let from = names.from, let to = names.to else { return nil }
+        return PortalLinks().compare(shown.response.href, of: site.id, from: from, to: to)
     }
 
     /// The document as HTML.
@@ -242,6 +281,10 @@ struct BarFrame {
         }
         if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
         if let later { html.link(later, ["rel": "next"], say: .barLater) }
+        if let comparison {
+            html.link(
+                comparison, ["class": "more", "title": html.words(.barCompareHint)], say: .compareButton)
+        }
         html.link(links.details(href), ["class": "more"], say: .barHistory)
         html.link(
             href, ["rel": "noreferrer external", "title": html.words(.openOrigin)], say: .barLivePage)

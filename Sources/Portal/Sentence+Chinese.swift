@@ -716,6 +716,7 @@ extension Sentence {
         case .barEarlier: "较早版本"
         case .barLater: "较新版本"
         case .barHistory: "历史"
+        case .barCompareHint: "此网页两个副本之间的变化"
 
         // Mirrored pages without scripts
         case .frozenNotice: "这是当时显示的网页，不含脚本。"

@@ -762,6 +762,7 @@ extension Sentence {
         case .barEarlier: "Earlier"
         case .barLater: "Later"
         case .barHistory: "History"
+        case .barCompareHint: "What changed between two copies of this page"
 
         // Mirrored pages without scripts
         case .frozenNotice: "This is the page as it was shown, without its scripts."

@@ -789,6 +789,7 @@ extension Sentence {
         case .barEarlier: "Ältere Kopie"
         case .barLater: "Neuere Kopie"
         case .barHistory: "Verlauf"
+        case .barCompareHint: "Was sich zwischen zwei Kopien dieser Seite geändert hat"
 
         // Mirrored pages without scripts
         case .frozenNotice: "Das ist die Seite, wie sie gezeigt wurde, ohne ihre Skripte."

@@ -215,7 +215,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case barTitle, barLead, barIsOn, barIsOff, doShowBar, doHideBar, barName, barHide, barLatest,
         barOlder, barLatestIs, barTurnOff, barTurnOffHint, barLivePage, barHowToGetBack, barBackToPage,
         barEarlier,
-        barLater, barHistory
+        barLater, barHistory, barCompareHint
 
     // Mirrored pages without scripts
     case frozenNotice, frozenScripts

@@ -179,6 +179,35 @@ import Web
         #expect(!(try frame("plain&snapshot=1").contains(", checked ")))
     }
 
+    @Test func `the bar links to a comparison if another version of the page differs`() throws {
+        let plain = "<!doctype html><title>P</title><p>plain</p>"
+        try store.publish([
+            .init(href: "https://example.test/", text: Self.page.replacing("Text", with: "Newest")),
+            .init(href: "https://example.test/plain", text: plain),
+            .init(href: "https://example.test/new", text: plain),
+        ])
+        let server = try Self.server(store, hasBar: true)
+        defer { server.stop() }
+        func comparison(_ query: String) throws -> String? {
+            let frame = try get(
+                "/-/bar/frame?url=https://example.test/\(query)", from: server, host: "localhost")
+            #expect(frame.status == 200)
+            let link = frame.text.split(separator: "href=\"").first { $0.contains(">Compare<") }
+            return link.map { String($0.prefix { $0 != "\"" }).replacing("&amp;", with: "&") }
+        }
+        let start = "/-/sites/1/compare?url=https://example.test/"
+        #expect(try comparison("") == start + "&from=2&to=3")
+        #expect(try comparison("&snapshot=2") == start + "&from=1&to=2")
+        // The first version has none before it.
+        let first = try #require(try comparison("&snapshot=1"))
+        #expect(first == start + "&from=1&to=3")
+        let page = try get(first, from: server, host: "localhost").text
+        #expect(page.contains("<del>") && page.contains("Newest"), "\(page)")
+        for query in ["plain", "plain&snapshot=1", "new", "never"] {
+            #expect(try comparison(query) == nil, "\(query)")
+        }
+    }
+
     @Test func `the bar has the language that the user chose in the portal, also after a restart`() throws {
         let first = try Self.server(store, hasBar: true)
         func frame(_ server: MirrorServer) throws -> String {
