@@ -260,7 +260,9 @@ package final class Export {
                 plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.signingKey)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try makeFolderWriter(FolderTree(plan.path), info)
-        case .zip: return try makeFolderWriter(ZipTree(plan.path, date: info.date), info)
+        case .zip:
+            let folder = FolderNames.enclosingFolder(ofSite: plan.site.name)
+            return try makeFolderWriter(ZipTree(plan.path, folder: folder, date: info.date), info)
         case .tar: return try makeFolderWriter(TarTree(plan.path, date: info.date), info)
         case .zim:
             let metadata = try ZIMMetadata(

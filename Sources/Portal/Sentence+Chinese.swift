@@ -208,7 +208,7 @@ extension Sentence {
         case .wouldRemoveURL: "将删除 %1"
         case .settingsSaved: "设置已保存。被排除的内容不再计为缺失；更新站点即可获取新增的内容。"
         case .exported: "%1 个文件，文件大小 %2。"
-        case .exportedOpen: "解压该文件，然后打开其中的 START-HERE.html。"
+        case .exportedOpen: "解压该文件，然后打开其文件夹中的 START-HERE.html。"
         case .exportDamaged: "已略过 %1 个损坏的响应，请重新获取。"
         case .exportFailed: "因获取失败而未导出的网页和文件：%1 个。"
         case .exportMissing: "网页所需但未存储的图片和其他文件：%1 个。"

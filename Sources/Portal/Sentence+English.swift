@@ -223,7 +223,7 @@ extension Sentence {
         case .settingsSaved:
             "Settings saved. What they exclude no longer counts as missing. Update the site to fetch what they add."
         case .exported: "%1 files, file size %2."
-        case .exportedOpen: "Unpack the file and open START-HERE.html in it."
+        case .exportedOpen: "Unpack the file and open START-HERE.html in its folder."
         case .exportDamaged: "Damaged responses that were left out: %1. Fetch them again."
         case .exportFailed: "Not in the export, because they could not be fetched: %1."
         case .exportMissing: "Images and other files that pages need and that are not stored: %1."

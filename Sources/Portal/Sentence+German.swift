@@ -228,7 +228,7 @@ extension Sentence {
         case .settingsSaved:
             "Einstellungen gespeichert. Was sie ausschließen, zählt nicht mehr als fehlend. Aktualisieren Sie die Website, um abzurufen, was sie hinzufügen."
         case .exported: "%1 Dateien, Dateigröße %2."
-        case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie darin START-HERE.html."
+        case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie START-HERE.html in ihrem Ordner."
         case .exportDamaged:
             "Beschädigte Antworten, die weggelassen wurden: %1. Rufen Sie sie noch einmal ab."
         case .exportFailed: "Nicht im Export, weil sie nicht abgerufen werden konnten: %1."

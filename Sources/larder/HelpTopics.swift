@@ -159,7 +159,7 @@ struct HelpTopic: Sendable {
                       of each module and worker in ~modules/. Browsers do not load 3D models, and workers that load other
                       files, from a folder, so pages that use them need a web server; the report and START-HERE.html
                       say so
-              zip     The same in a zip file
+              zip     The same in a zip file, as one folder
               tar     The same in a tar file compressed with zstd (.tar.zst)
               zim     For Kiwix, with a search index; needs zimwriterfs (zim-tools). --verify runs zimcheck. The language is that
                       of the first page, else of most pages; --language sets it (eng,fra)

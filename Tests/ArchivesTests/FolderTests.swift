@@ -480,10 +480,12 @@ import Web
         #expect(site.home.names(in: "real").contains("index.html"))
     }
 
-    @Test func `a zip file contains the same files as a folder`() throws {
+    @Test func `a zip file contains the same files as a folder, in one folder`() throws {
         let site = try Self.site()
         #expect(try site.export("out.zip", .zip).isVerified == true)
-        let names = try ZipFile(site.home.file("out.zip")).entries.map(\.name)
+        let paths = try ZipFile(site.home.file("out.zip")).entries.map(\.name)
+        let names = paths.filter { $0.hasPrefix("example.com/") }.map { String($0.dropFirst(12)) }
+        #expect(names.count == paths.count, "\(paths)")
         #expect(
             Set(names).isSuperset(of: [
                 "START-HERE.html", "index.html", "docs/two.html", "old.html", "i.png", ".nojekyll",
@@ -494,6 +496,26 @@ import Web
         let ending = try ChildProcess("/usr/bin/unzip", ["-t", site.home.file("out.zip")], environment: [:])
             .wait()
         #expect(ending.status == 0, "\(ending)")
+    }
+
+    @Test(arguments: [
+        ("https://example.com/", "example.com"), ("https://example.com/docs/", "example.com-docs"),
+        ("http://localhost:8080/a/b.html", "localhost_8080-a-b.html"), ("http://[::1]:81/", "1-_81"),
+        ("https://example.com/%2e%2e%2f/ä", "example.com--2e-2e-2f--C3-A4"),
+        ("my site", "my-site"),
+    ])
+    func `the folder in a zip file is named after the site`(site: String, name: String) {
+        #expect(FolderNames.enclosingFolder(ofSite: site) == name)
+    }
+
+    @Test(arguments: [
+        "https://nul/", "https://con.test/", "https://\(String(repeating: "long.", count: 40))test/", "..",
+        "",
+    ])
+    func `the folder in a zip file has a name that every file system accepts`(site: String) {
+        let name = FolderNames.enclosingFolder(ofSite: site)
+        #expect(name.utf8.count <= 60 && !name.hasPrefix(".") && !name.hasSuffix("."), "\(name)")
+        #expect(name.contains("~") && !name.contains("/"), "\(name)")
     }
 }
 

@@ -148,14 +148,18 @@ final class FolderTree: FileTree {
     }
 }
 
-/// Writes files to a zip file.
+/// Writes files to a zip file, in one enclosing folder: unpacking it adds only that folder to the folder of the user.
 final class ZipTree: FileTree {
     private let output: ArchiveOutput
     private let zip: ZipWriter
+    /// The name of the enclosing folder with a slash.
+    private let prefix: String
 
-    init(_ path: String, date: Int64) throws(ArchiveError) {
+    /// - Parameter folder: The name of the enclosing folder, which must be valid on every file system.
+    init(_ path: String, folder: String, date: Int64) throws(ArchiveError) {
         output = try ArchiveOutput(path)
         zip = ZipWriter(output, date: date)
+        prefix = folder + "/"
     }
 
     /// The suffixes of formats that are already compressed. Files with them are added without further compression.
@@ -170,7 +174,7 @@ final class ZipTree: FileTree {
     }
 
     func begin(_ name: String) throws(ArchiveError) {
-        try zip.begin(name, isDeflated: !Self.isCompressed(name))
+        try zip.begin(prefix + name, isDeflated: !Self.isCompressed(name))
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try zip.write(bytes) }
@@ -195,7 +199,9 @@ final class ZipTree: FileTree {
                 stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
                 return true
             }
-            take(entry.name, stream.finish())
+            let isInside = entry.name.utf8.starts(with: prefix.utf8)
+            let name = isInside ? entry.name.utf8.dropFirst(prefix.utf8.count) : entry.name.utf8[...]
+            take(String(Substring(name)), stream.finish())
         }
     }
 }

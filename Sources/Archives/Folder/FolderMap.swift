@@ -165,14 +165,19 @@ struct FolderMap {
     /// A file, and its path without enclosing folders.
     typealias NamedFile = (file: SourceFile, name: String)
 
-    /// Removes the enclosing folders that are not hosts from all paths. Packed folders usually have one.
+    /// Removes the enclosing folders from all paths, except hosts. Packed folders usually have one. The folder in a zip file
+    /// of Larder, in which its list is, has the name of a host.
     private static func withoutEnclosingFolders(_ files: [SourceFile]) -> [NamedFile] {
         // The number of folders that all files have in common and that are no hosts.
         var depth = 0
+        let listName = Substring(FolderList.name)
         while let first = files.first, depth < FileName.maxDepth {
             let rest = first.path.split(separator: "/").dropFirst(depth)
-            guard rest.count > 1, let name = rest.first, FileURLMapper.host(ofFolder: String(name)) == nil,
-                name != "hts-cache",
+            guard rest.count > 1, let name = rest.first, name != "hts-cache",
+                FileURLMapper.host(ofFolder: String(name)) == nil
+                    || files.contains(where: {
+                        $0.path.split(separator: "/").dropFirst(depth).elementsEqual([name, listName])
+                    }),
                 files.allSatisfy({
                     let parts = $0.path.split(separator: "/").dropFirst(depth)
                     return parts.count > 1 && parts.first == name

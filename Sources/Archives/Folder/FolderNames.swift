@@ -165,6 +165,19 @@ struct FolderNames: Sendable {
         return Self.segment(whole[...])
     }
 
+    /// Returns the name of the folder that encloses the files of a site in a zip file: the host and the path of the site's URL,
+    /// as in `example.com-docs`.
+    static func enclosingFolder(ofSite name: String) -> String {
+        var text = name
+        if let url = WebURL(name) {
+            let host = url.host + (url.port.map { "_\($0)" } ?? "")
+            text = ([host] + url.path.split(separator: "/").map(String.init)).joined(separator: "-")
+        }
+        let plain = text.utf8.map { isPlain($0) ? $0 : UInt8(ascii: "-") }
+        // Commands would take a name that begins with a hyphen for an option.
+        return segment(Substring(decoding: plain.drop { $0 == UInt8(ascii: "-") }, as: UTF8.self))
+    }
+
     private static func isPlain(_ byte: UInt8) -> Bool {
         byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
             || byte == UInt8(ascii: "_")
