@@ -51,6 +51,9 @@ extension Larder {
             mirror.isScheduled = { [self] in isScheduled && folder.isWritable || scheduleRunner != nil }
             mirror.canInstallTimer = options.updateCommand != nil
             mirror.exportForms = PortalCommandRunner.exportForms
+            if let files = BrowserExtension.ofThisProgram {
+                mirror.extensionFile = { try? files.zipFile() }
+            }
             mirror.updates = try options.updates.map { (wanted) throws(LarderError) in try wanted.settings() }
         }
         if port != nil, folder.exists || options.createsStore {

@@ -92,11 +92,13 @@ package final class MirrorServer: Sendable {
                 case .language(let language): try? folder.storePortalLanguage(language.rawValue)
                 }
             }
-            return PortalServices(
+            var services = PortalServices(
                 accessGuard: PortalGuard(circumstances), jobRunner: jobRunner, bar: bar,
                 extensions: circumstances.isReadOnly ? nil : ExtensionPairings(folder),
                 isScheduled: options.isScheduled,
                 canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
+            services.extensionFile = options.extensionFile
+            return services
         }
         jobRunner = services?.jobRunner
         let updates = try options.updates.map { (settings) throws(ServerError) in
@@ -379,6 +381,8 @@ package struct MirrorOptions: Sendable {
     package var work: JobRunner.Worker?
     /// The names of the archive formats that the portal can export sites to.
     package var exportForms = PortalCommand.exportForms
+    /// Returns the browser extension as a zip file, for the portal; nil if it is not installed. Any thread may call it.
+    package var extensionFile: (@Sendable () -> [UInt8]?)?
     /// Whether something runs the scheduled updates of the store. Any thread may call it.
     package var isScheduled: @Sendable () -> Bool = { false }
     /// Whether `work` can install a timer that does.

@@ -197,6 +197,8 @@ package struct PortalLinks {
     /// The addresses of the browser extension's requests.
     static let pair = "/-/extension/pair"
     static let savePage = "/-/extension/save"
+    /// The browser extension as a zip file.
+    static let extensionFile = "/-/extension.zip"
     /// The prefix of the files that jobs made.
     package static let files = "/-/files/"
 

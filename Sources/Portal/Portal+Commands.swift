@@ -15,6 +15,8 @@ package struct PortalServices: Sendable {
     package var bar = BarSwitch()
     /// The browser extensions that may save pages; nil if none may.
     package var extensions: ExtensionPairings?
+    /// Returns the browser extension as a zip file; nil if this program is installed without it. Any thread may call it.
+    package var extensionFile: (@Sendable () -> [UInt8]?)?
     /// Whether something runs the scheduled updates: this server, another one, or a timer.
     package var isScheduled: @Sendable () -> Bool = { false }
     /// Whether the portal can install a timer that does.

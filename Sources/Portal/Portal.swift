@@ -88,7 +88,7 @@ package struct Portal {
             return answer
         }
         if request.path == PortalLinks.random, let answer = try randomPage(visitor, reader) { return answer }
-        if let file = resultFile(request, visitor) { return file }
+        if let file = resultFile(request, visitor) ?? extensionFile(request) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         cache.saveFigures()
         let isJSON = request["format"] == "json" || Self.prefersJSON(visitor.accept)
@@ -240,7 +240,8 @@ package struct Portal {
         case PortalLinks.save:
             return services.map {
                 SaveFromBrowserPage(
-                    $0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
+                    $0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser,
+                    hasFile: $0.extensionFile != nil)
             }
         case PortalLinks.barSwitch:
             return services.flatMap {
@@ -414,6 +415,19 @@ package struct Portal {
                 ),
             ] + securityFields,
             file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
+    }
+
+    /// Returns the browser extension as a zip file; nil for other requests, or if it is not installed.
+    private func extensionFile(_ request: PortalRequest) -> Answer? {
+        guard request.path == PortalLinks.extensionFile, let bytes = services?.extensionFile?() else {
+            return nil
+        }
+        return Answer(
+            status: 200,
+            fields: [
+                ("Content-Type", "application/zip"), ("Cache-Control", "no-store"),
+                ("Content-Disposition", "attachment; filename=\"larder-extension.zip\""),
+            ] + securityFields, body: bytes)
     }
 
     /// Header fields of every answer: the pages load only their own style and images, and no other origin may read or

@@ -107,6 +107,8 @@ struct SaveFromBrowserPage: PortalPage {
     /// The pairing code that is valid now; nil if none is.
     private let code: String?
     private let canPair: Bool
+    /// Whether the portal has the extension as a file.
+    private let hasFile: Bool
     let title = "Save from the browser"
     var heading: Sentence? { .saveTitle }
     let section = PortalSection.sites
@@ -114,7 +116,9 @@ struct SaveFromBrowserPage: PortalPage {
     /// - Parameters:
     ///   - pairings: the paired extensions; nil if none may be paired.
     ///   - canPair: whether the visitor is the user of this machine. Others see neither the code nor the extensions.
-    init(_ pairings: ExtensionPairings?, canPair: Bool) {
+    ///   - hasFile: whether the portal has the extension as a file.
+    init(_ pairings: ExtensionPairings?, canPair: Bool, hasFile: Bool) {
+        self.hasFile = hasFile
         self.canPair = canPair && pairings != nil
         pairedExtensions = canPair ? pairings?.paired ?? [] : []
         code = canPair ? pairings?.currentCode(now: SystemClock.seconds()) : nil
@@ -135,7 +139,14 @@ struct SaveFromBrowserPage: PortalPage {
     private func writeExtension(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .extensionTitle)
         html.element("p", say: .extensionLead)
-        html.element("p", say: .extensionInstall)
+        if hasFile {
+            html.element("p") { html in
+                html.link(
+                    PortalLinks.extensionFile, ["class": "button quiet", "download": ""],
+                    say: .doDownloadExtension)
+            }
+        }
+        html.element("p", say: hasFile ? .extensionUnpack : .extensionInstall)
         if let code {
             html.element("p", ["class": "notice", "role": "status"]) { html in
                 html.say(.pairCode)

@@ -293,6 +293,9 @@ extension Sentence {
         case .extensionLead: "扩展会按您看到的样子发送网页，包括登录后的网页：文档及其图片、样式和字体，但不含 Cookie 和脚本。"
         case .extensionInstall:
             "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 Larder 的 `extension` 文件夹以“加载已解压的扩展程序”的方式加载。然后在此配对：扩展的选项页会要求输入配对码。"
+        case .extensionUnpack:
+            "将文件解压到不会再移动的位置。在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，点击“加载已解压的扩展程序”，选择解压得到的 `extension` 文件夹。然后在此配对：扩展的选项页会要求输入配对码。"
+        case .doDownloadExtension: "下载扩展"
         case .pairCode: "配对码："
         case .pairCodeHint: " 十分钟内有效，仅可使用一次。"
         case .doPair: "配对扩展"

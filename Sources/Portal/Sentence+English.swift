@@ -317,6 +317,9 @@ extension Sentence {
             "The extension sends the page as you see it, also behind a login: its document with images, styles and fonts, but no cookies and no scripts."
         case .extensionInstall:
             "In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, and load the folder `extension` of Larder as an unpacked extension. Then pair it here: its options ask for a code."
+        case .extensionUnpack:
+            "Unpack the file where it can stay. In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, press “Load unpacked”, and choose the folder `extension` that you unpacked. Then pair it here: its options ask for a code."
+        case .doDownloadExtension: "Download the extension"
         case .pairCode: "Code: "
         case .pairCodeHint: " It can be used once, within ten minutes."
         case .doPair: "Pair an extension"

@@ -331,6 +331,9 @@ extension Sentence {
             "Die Erweiterung sendet die Seite so, wie Sie sie sehen, auch hinter einer Anmeldung: das Dokument mit Bildern, Stilen und Schriften, aber ohne Cookies und Skripte."
         case .extensionInstall:
             "Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, und laden Sie den Ordner `extension` von Larder als entpackte Erweiterung. Koppeln Sie sie dann hier. Die Optionen der Erweiterung fragen nach dem Code."
+        case .extensionUnpack:
+            "Entpacken Sie die Datei an einem Ort, an dem sie bleiben kann. Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, klicken Sie auf „Entpackte Erweiterung laden“, und wählen Sie den entpackten Ordner `extension`. Koppeln Sie die Erweiterung dann hier: Ihre Optionen fragen nach dem Code."
+        case .doDownloadExtension: "Erweiterung herunterladen"
         case .pairCode: "Code: "
         case .pairCodeHint: " Der Code gilt einmal, zehn Minuten lang."
         case .doPair: "Eine Erweiterung koppeln"

@@ -100,7 +100,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Saving pages from the browser, and its extension
     case alreadyStoredTitle, alreadyStored, alreadyStoredFetched, doUpdateThatSite, doSaveAnyway
     case addTitle, addLead, saveTitle, saveLead, saveBookmark, saveBookmarkHint, extensionTitle,
-        extensionLead, extensionInstall, pairCode, pairCodeHint, doPair, pairedTitle, doUnpair,
+        extensionLead, extensionInstall, extensionUnpack, doDownloadExtension, pairCode, pairCodeHint, doPair,
+        pairedTitle, doUnpair,
         pairCodeWrong, refusedPairing
 
     // Archives

@@ -189,6 +189,24 @@ import Web
         #expect(!save.contains("script-src"))
     }
 
+    @Test(arguments: [true, false])
+    func `the portal offers the browser extension as a file if it is installed`(isInstalled: Bool) throws {
+        let shelf = try PortalShelf()
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        var services = PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner)
+        services.extensions = ExtensionPairings(shelf.folder)
+        if isInstalled { services.extensionFile = { Array("PK zip".utf8) } }
+        let page = try shelf.get("/-/save", services: services).body
+        #expect(page.contains("href=\"/-/extension.zip\"") == isInstalled, "\(page)")
+        #expect(page.contains("Unpack the file") == isInstalled && page.contains("chrome://extensions"))
+        let file = try shelf.get("/-/extension.zip", services: services)
+        #expect(file.status == (isInstalled ? 200 : 404))
+        guard isInstalled else { return }
+        #expect(file.body == "PK zip" && file.fields("Content-Type") == ["application/zip"])
+        #expect(file.fields("Content-Disposition") == ["attachment; filename=\"larder-extension.zip\""])
+    }
+
     @Test func `pages say that nothing runs the scheduled updates, and offer a timer`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let jobRunner = JobRunner { _, _ in (.done, []) }
