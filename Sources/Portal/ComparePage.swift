@@ -60,6 +60,7 @@ struct ComparePage: PortalPage {
             html.element("p", ["class": "soft"], say: .textUnchanged)
             return
         }
+        html.element("p", ["class": "soft"], say: .comparedText)
         html.element("div", ["class": "diff"]) { html in
             for line in difference.lines.prefix(Self.maxShownLines) {
                 switch line {

@@ -287,7 +287,8 @@ struct SearchPage: PortalPage {
             if report.isRelaxed { return say(.someWordsOnly, count) }
             let summary = say(report.hasMore ? .topResults : .allResults, count)
             guard let completeCount = report.completeHitCount, completeCount > 0 else { return summary }
-            return summary + " " + say(.completeResultsFirst, completeCount)
+            let sentence: Sentence = completeCount == 1 ? .completeResultFirst : .completeResultsFirst
+            return summary + " " + sentence.text(in: language, [Wording.number(completeCount)])
         }
         switch (entries.isEmpty, next == nil) {
         case (true, true): return (isContinued ? Sentence.noMoreResults : .noResults).text(in: language)

@@ -401,11 +401,12 @@ extension Sentence {
         // The comparison of a page in two snapshots
         case .compareTitle: "比较网页"
         case .textDifferences: "文字差异"
+        case .comparedText: "比较的是网页的文字，包括图片的文字说明。"
         case .textNotComparable: "无法比较文字：其中一个缺失、已损坏、过大，或没有文字。"
         case .textUnchanged: "文字相同。脚本、样式、链接或图片可能不同。"
         case .removedLine: "已删除："
         case .addedLine: "已新增："
-        case .equalLines: "未更改的行：%1"
+        case .equalLines: "未显示的未更改行：%1"
 
         // The filters of the search
         case .anySite: "所有站点"
@@ -690,7 +691,8 @@ extension Sentence {
         case .lastResults: "最后 %1。"
         case .resultsSoFar: "目前找到 %1。"
         case .someWordsOnly: "没有网页包含全部搜索词。以下 %1只包含其中一部分。"
-        case .completeResultsFirst: "%1包含全部搜索词，排在最前；其余只包含一部分。"
+        case .completeResultsFirst: "前 %1 个结果包含全部搜索词，其余只包含一部分。"
+        case .completeResultFirst: "第一个结果包含全部搜索词，其余只包含一部分。"
         case .noResults: "没有结果。"
         case .noMoreResults: "没有更多结果。"
         case .noResultsSoFar: "目前没有结果。"

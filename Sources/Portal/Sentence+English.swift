@@ -431,12 +431,13 @@ extension Sentence {
         // The comparison of a page in two snapshots
         case .compareTitle: "Compare a page"
         case .textDifferences: "Differences in the text"
+        case .comparedText: "This compares the text of the page, including the descriptions of its images."
         case .textNotComparable:
             "The texts cannot be compared: one of them is missing, damaged or too large, or it has no text."
         case .textUnchanged: "The text is the same. Scripts, styles, links or images may differ."
         case .removedLine: "Removed:"
         case .addedLine: "Added:"
-        case .equalLines: "Unchanged lines: %1"
+        case .equalLines: "Unchanged lines not shown: %1"
 
         // The filters of the search
         case .anySite: "All sites"
@@ -734,7 +735,8 @@ extension Sentence {
         case .lastResults: "Last %1."
         case .resultsSoFar: "%1 so far."
         case .someWordsOnly: "No page contains all of these words. %1 with some of them."
-        case .completeResultsFirst: "%1 with all words, then results with some of them."
+        case .completeResultsFirst: "The first %1 contain all words, the rest only some of them."
+        case .completeResultFirst: "The first one contains all words, the rest only some of them."
         case .noResults: "No results."
         case .noMoreResults: "No more results."
         case .noResultsSoFar: "No results so far."

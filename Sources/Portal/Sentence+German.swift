@@ -448,13 +448,14 @@ extension Sentence {
         // The comparison of a page in two snapshots
         case .compareTitle: "Eine Seite vergleichen"
         case .textDifferences: "Unterschiede im Text"
+        case .comparedText: "Verglichen wird der Text der Seite, auch die Beschreibungen ihrer Bilder."
         case .textNotComparable:
             "Die Texte lassen sich nicht vergleichen: Einer fehlt, ist beschädigt oder zu groß, oder er enthält keinen Text."
         case .textUnchanged:
             "Der Text ist gleich. Skripte, Stile, Links oder Bilder können sich unterscheiden."
         case .removedLine: "Entfernt:"
         case .addedLine: "Hinzugefügt:"
-        case .equalLines: "Unveränderte Zeilen: %1"
+        case .equalLines: "Nicht gezeigte unveränderte Zeilen: %1"
 
         // The filters of the search
         case .anySite: "Alle Websites"
@@ -759,7 +760,8 @@ extension Sentence {
         case .lastResults: "Die letzten %1."
         case .resultsSoFar: "Bisher %1."
         case .someWordsOnly: "Keine Seite enthält alle diese Wörter. %1 mit einigen davon."
-        case .completeResultsFirst: "Zuerst %1 mit allen Wörtern, dann Ergebnisse mit einigen davon."
+        case .completeResultsFirst: "Die ersten %1 enthalten alle Wörter, die übrigen nur einige davon."
+        case .completeResultFirst: "Das erste enthält alle Wörter, die übrigen nur einige davon."
         case .noResults: "Keine Ergebnisse."
         case .noMoreResults: "Keine weiteren Ergebnisse."
         case .noResultsSoFar: "Bisher keine Ergebnisse."

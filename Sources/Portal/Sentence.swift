@@ -127,7 +127,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         notifyOff
 
     // The comparison of a page in two snapshots
-    case compareTitle, textDifferences, textNotComparable, textUnchanged, removedLine, addedLine, equalLines
+    case compareTitle, textDifferences, comparedText, textNotComparable, textUnchanged, removedLine,
+        addedLine, equalLines
 
     // The filters of the search
     case anySite, facetType, anyType, typePages, typePDF, typeText, facetAge, anyAge, ageDay, ageWeek,
@@ -210,6 +211,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         manyResults, moreResults,
         slashOn, slashOff,
         allResults, topResults, lastResults, resultsSoFar, someWordsOnly, completeResultsFirst,
+        completeResultFirst,
         noResults, noMoreResults, noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
 
     // The bar on mirrored pages

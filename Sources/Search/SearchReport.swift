@@ -55,8 +55,12 @@ public struct SearchReport: Sendable, Equatable {
         /// The URL with the fragment of the part.
         public var address: String { anchor.isEmpty ? url : "\(url)#\(FragmentText.encoded(anchor))" }
 
-        /// The heading to show after the title; empty if the title contains it.
-        package var headingAfterTitle: String { title.utf8.contains(heading.utf8) ? "" : heading }
+        /// The heading to show after the title, without the colon of a heading such as `Functions:`; empty if the title
+        /// contains it.
+        package var headingAfterTitle: String {
+            let shown = heading.hasSuffix(":") ? String(heading.dropLast()) : heading
+            return title.utf8.contains(shown.utf8) ? "" : shown
+        }
 
         /// Whether both are pages of one site with the same title, and the same text around the words.
         func showsSame(as other: Hit) -> Bool {

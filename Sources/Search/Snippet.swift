@@ -24,6 +24,9 @@ public struct Snippet: Sendable, Equatable {
 
     /// The approximate length of an excerpt in bytes.
     private static let length = 220
+    /// The number of bytes by which an excerpt may be longer, so that its last word is whole. Texts without spaces, such as
+    /// Chinese ones, are cut.
+    private static let maxWordLength = 40
     /// The length in bytes up to which a quote gets further words. A short one may occur earlier in the page, too.
     private static let minQuoteLength = 48
     /// The maximum number of bytes that are searched for all excerpts of one report together. Beyond it, only the first
@@ -70,7 +73,7 @@ public struct Snippet: Sendable, Equatable {
             return hits.count < Self.maxHits
         }
         bytesLeft -= min(end, body.count)
-        let best = Self.best(hits)
+        let best = Self.withoutPoorerLines(Self.best(hits), hits, body)
         let start = best.first.map { hits[$0].place.lowerBound } ?? 0
         place = best.isEmpty ? nil : start
         let shown = Self.window(body, around: start, to: best.last.map { hits[$0].place.upperBound } ?? 0)
@@ -108,6 +111,30 @@ public struct Snippet: Sendable, Equatable {
         return best
     }
 
+    /// Leaves out the first lines, such as a heading, if a later one has more of the words, and none of the words is only in
+    /// the first lines.
+    private static func withoutPoorerLines(
+        _ best: Range<Int>, _ hits: [Hit], _ body: [UInt8]
+    ) -> Range<Int> {
+        // The index of the first hit in each line, and the words of the query in the line.
+        var lines: [(first: Int, words: Set<Int>)] = []
+        for index in best {
+            if let last = lines.indices.last {
+                let (before, place) = (hits[index - 1].place.lowerBound, hits[index].place.lowerBound)
+                if before >= place || !body[before..<place].contains(0x0A) {
+                    lines[last].words.insert(hits[index].word)
+                    continue
+                }
+            }
+            lines.append((index, [hits[index].word]))
+        }
+        let richest = lines.map(\.words.count).max() ?? 0
+        guard let first = lines.first(where: { $0.words.count == richest })?.first,
+            Set(hits[first..<best.upperBound].map(\.word)) == Set(hits[best].map(\.word))
+        else { return best }
+        return first..<best.upperBound
+    }
+
     /// Returns the range to show: whole words around a match, beginning in its line.
     private static func window(_ body: [UInt8], around start: Int, to end: Int) -> Range<Int> {
         let spare = max(0, length - (end - start))
@@ -117,7 +144,13 @@ public struct Snippet: Sendable, Equatable {
         while lower > 0, lower < start, body[lower - 1] != 0x20, body[lower - 1] != 0x0A { lower += 1 }
         var upper = min(body.count, lower + length)
         while upper < body.count, upper > end, body[upper] != 0x20, body[upper] != 0x0A { upper -= 1 }
-        if upper <= max(end, lower) { upper = min(body.count, lower + length) }
+        if upper <= max(end, lower) {
+            // The word with the last match, or the next one, reaches beyond the excerpt.
+            let last = max(end, lower)
+            let limit = min(body.count, max(last, lower + length) + maxWordLength)
+            let wordEnd = body[last..<limit].firstIndex { $0 == 0x20 || $0 == 0x0A }
+            upper = wordEnd ?? (limit == body.count ? limit : min(body.count, lower + length))
+        }
         while lower < upper, body[lower] & 0xC0 == 0x80 { lower += 1 }
         while upper < body.count, upper > lower, body[upper] & 0xC0 == 0x80 { upper -= 1 }
         return lower..<upper

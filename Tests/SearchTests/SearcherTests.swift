@@ -82,6 +82,13 @@ import Testing
         #expect(hit.snippet.parts.contains { $0.isMarked && $0.text == "jam" })
     }
 
+    @Test func `a heading is shown without its colon`() throws {
+        try store(["f": "<!DOCTYPE html><title>List</title><p>x</p><h2 id=f>Functions:</h2><p>A jar.</p>"])
+        try index()
+        let hit = try #require(try search("jar").hits.first)
+        #expect((hit.heading, hit.headingAfterTitle) == ("Functions:", "Functions"))
+    }
+
     @Test func `a page whose title is the query comes first`() throws {
         let text = String(repeating: "A shelf is named again and again. Shelf. ", count: 20)
         try store([

@@ -43,6 +43,13 @@ import Testing
             // Whole words of the same block around the matches.
             ("Jam:\nthe plum-jam is here\nend", "plum", "the plum-jam is here"),
             ("a plum and a jam\nof pears", "plum jam pears", "a plum and a jam"),
+            // A heading is not the place of the match if a later line has more of the words.
+            (
+                "Market Ferry\nMarket Ferry\nFerry tickets cost 5 euros.", "ferry tickets",
+                "Ferry tickets cost 5 euros."
+            ),
+            ("Market Ferry\nFerry market", "market ferry", "Market Ferry"),
+            ("Market of 1900\nFerry, ferry", "market ferry", "Market of 1900"),
             ("plum", "plum", "plum"), ("nothing", "plum", nil), ("", "plum", nil),
             // Further words follow or precede only until the quote is long enough.
             (
@@ -61,6 +68,17 @@ import Testing
         var bytesLeft = Snippet.maxSearchedBytes
         let words = QueryWords(try SearchQuery(question), lastWordIsPrefix: false)
         #expect(Snippet(of: Array(body.utf8), words, bytesLeft: &bytesLeft).quote == quote)
+    }
+
+    @Test(arguments: [
+        ("plum watermelonjuice and more", "[plum]…"),
+        ("plum-watermelonjuice and more", "[plum]-watermelonjuice…"),
+        ("plum-watermelonjuice", "[plum]-watermelonjuice"),
+    ])
+    func `an excerpt that is full of matches ends with a whole word`(text: String, end: String) throws {
+        let body = "plum " + String(repeating: "nothing ", count: 25) + text
+        let excerpt = try Self.snippet(body, "plum").text
+        #expect(excerpt.hasPrefix("[plum] nothing") && excerpt.hasSuffix("nothing " + end), "\(excerpt)")
     }
 
     @Test func `words that only begin with a query word are not marked`() throws {

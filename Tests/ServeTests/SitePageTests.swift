@@ -1,5 +1,6 @@
 import Reports
 import Search
+import System
 import Testing
 import Web
 
@@ -160,6 +161,21 @@ import Web
         #expect(found["results"]?.array?.count == count)
     }
 
+    @Test(arguments: [
+        (1, "The first one contains all words, the rest only some of them."),
+        (2, "The first 2 contain all words, the rest only some of them."),
+    ])
+    func `a search says how many results contain all words`(count: Int, words: String) throws {
+        func page(_ name: String, _ text: String) -> PortalShelf.Entry {
+            .init(href: Self.start + name, title: name, text: "<title>\(name)</title><p>\(text)</p>")
+        }
+        let complete = (0..<count).map { page("both\($0)", "jam of plums, kind \($0)") }
+        let shelf = try PortalShelf(complete + [page("cake", "cake of plums")])
+        _ = try IndexRun(shelf.folder, Interruption()).run()
+        let result = try shelf.get("/-/search?q=jam+plums").body
+        #expect(result.contains("\(count + 1) results. \(words)"), "\(result)")
+    }
+
     @Test func `the filters of a search stay selected`() throws {
         let page = try PortalShelf([.init(href: Self.start)]).get("/-/search?q=jam&type=pdf&age=week").body
         #expect(page.contains("<option value=\"pdf\" selected=\"\">"))
@@ -179,7 +195,7 @@ import Web
         ])
         #expect(try shelf.get("/-/sites/1/changes").body.contains("/compare?url="))
         let page = try shelf.get(target).body
-        for words in ["old words", "new &lt;words&gt;", "<del>", "<ins>"] {
+        for words in ["old words", "new &lt;words&gt;", "<del>", "<ins>", "the descriptions of its images"] {
             #expect(page.contains(words), "\(words)")
         }
         let lines = try shelf.get(target + "&format=json").json()["lines"]?.array
