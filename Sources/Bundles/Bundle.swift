@@ -87,9 +87,9 @@ package struct Bundle: Sendable, Equatable {
         var listed = self
         listed.claims.removeAll(where: \.isFromResponse)
         guard let algorithm = listed.strongestAlgorithm else {
-            return "not verified: the manifest gives no digest"
+            return "the manifest gives no digest"
         }
-        return algorithm.isStrong ? nil : "not verified: only \(algorithm.label)"
+        return algorithm.isStrong ? nil : "its strongest digest is \(algorithm.label), which is too weak"
     }
 
     /// The same bundle, verified only by SHA-256 or stronger digests.

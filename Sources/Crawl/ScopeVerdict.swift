@@ -157,7 +157,7 @@ package enum SkipReason: Sendable, Hashable {
         case .tooDeep(0): "a link of the one page that was asked for"
         case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"
-        case .scheme: "not http or https"
+        case .scheme: "with another scheme than http or https, such as mailto:"
         case .longURL: "a URL longer than \(Scope.maxURLBytes) bytes"
         case .robots(let rule): "disallowed by robots.txt: \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"

@@ -25,8 +25,10 @@ import Web
 
     @Test(
         arguments: [
-            ([.md5], .md5, "not verified: only MD5"), ([.sha1], .sha1, "not verified: only SHA-1"),
-            ([.md5, .sha1], .sha1, "not verified: only SHA-1"), ([.sha256], .sha256, nil),
+            ([.md5], .md5, "its strongest digest is MD5, which is too weak"),
+            ([.sha1], .sha1, "its strongest digest is SHA-1, which is too weak"),
+            ([.md5, .sha1], .sha1, "its strongest digest is SHA-1, which is too weak"),
+            ([.sha256], .sha256, nil),
             ([.sha512, .md5], .sha512, nil),
         ] as [([DigestAlgorithm], DigestAlgorithm, String?)])
     func `a bundle of which a strong digest is required is not verified by MD5 or SHA-1`(

@@ -447,7 +447,7 @@ import Web
             options.requiresStrongDigests = true
             let report = try await larder.preload(origin.url("/SUMS"), options: options)
             #expect(report.outcome == .refused)
-            #expect(report.refused.map(\.reason) == ["not verified: only MD5"])
+            #expect(report.refused.map(\.reason) == ["its strongest digest is MD5, which is too weak"])
         } else {
             var options = PrefetchOptions()
             options.requiresStrongDigests = true
@@ -455,7 +455,7 @@ import Web
                 try await larder.prefetch(manifest: origin.url("/SUMS"), options: options)
             }
             #expect(error?.kind == .refused)
-            #expect(error?.description.contains("not verified: only MD5") == true)
+            #expect(error?.description.contains("its strongest digest is MD5, which is too weak") == true)
         }
         #expect(origin.requests(to: "/js/app.js").isEmpty)
     }
