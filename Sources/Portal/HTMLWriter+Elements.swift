@@ -42,9 +42,10 @@ extension HTMLWriter {
 
     /// Writes a labelled list of options, of which the user selects one. The texts may come from outside.
     mutating func selectField(
-        _ name: String, _ label: Sentence, _ options: [(value: String, text: String)], _ chosen: String?
+        _ name: String, _ label: Sentence, _ options: [(value: String, text: String)], _ chosen: String?,
+        isHidden: Bool = false
     ) {
-        element("div", ["class": "field"]) { html in
+        element("div", ["class": "field", "hidden": isHidden ? "" : nil]) { html in
             html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
                 for option in options {

@@ -320,6 +320,11 @@ package struct PortalLinks {
         return Self.path(path, [("q", words)] + filters + [("after", after)])
     }
 
+    /// The form that searches an earlier snapshot of a site.
+    package func search(in site: Int64, _ snapshot: SnapshotName) -> String {
+        Self.path("\(self.site(site))/search", [("snapshot", "\(snapshot)")])
+    }
+
     package func scripts(after: String? = nil) -> String { Self.path(Self.scripts, [("after", after)]) }
 
     /// The page about one URL.

@@ -162,12 +162,25 @@ extension HTMLWriter {
     /// - Parameter isScheduled: whether a site of the page has a schedule.
     mutating func idleScheduleNotice(_ context: PortalContext, isScheduled: Bool) {
         guard isScheduled, !context.isScheduled() else { return }
-        element("div", ["class": "notice warn"]) { html in
+        element("div", ["class": "notice warn", "id": Self.timerSection]) { html in
             html.element("p", say: .nothingRunsSchedule)
-            guard context.canInstallTimer, context.token != nil else { return }
+            guard canInstallTimer(context) else { return }
             html.element("p", say: .installTimerHint)
             html.commandButton("timer", .doInstallTimer, context)
         }
+    }
+
+    /// Whether the visitor can install the timer with a button.
+    func canInstallTimer(_ context: PortalContext) -> Bool { context.canInstallTimer && context.token != nil }
+
+    /// The id of the element with the button.
+    static let timerSection = "timer"
+
+    /// Writes the section with the button that installs the timer.
+    mutating func timerInstallation(_ context: PortalContext) {
+        element("h2", ["id": Self.timerSection], say: .installTimer)
+        element("p", say: .installTimerHint)
+        commandButton("timer", .doInstallTimer, context)
     }
 }
 
@@ -175,7 +188,9 @@ extension HTMLWriter {
 
 extension SiteSettingsForm {
     /// Writes the fields for a new prefetch or for the settings of a site.
-    package func write(to html: inout HTMLWriter, isNew: Bool) {
+    ///
+    /// - Parameter hasTimerSection: whether the page has the button for the timer, to which the field of the schedule links.
+    package func write(to html: inout HTMLWriter, isNew: Bool, hasTimerSection: Bool = false) {
         html.element("div", ["class": "fields"]) { html in
             if !isNew {
                 html.inputField("title", .formTitle, value: title, hint: .formTitleHint, isWide: true)
@@ -200,7 +215,7 @@ extension SiteSettingsForm {
                 html.choiceField(
                     "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],
                     chosen: robots ?? "obey")
-                writeSchedule(to: &html)
+                writeSchedule(to: &html, hasTimerSection: hasTimerSection)
                 html.inputField(
                     "perHost", .formPerHost, type: "number", value: connectionsPerHost.map(String.init) ?? "",
                     hint: .formPerHostHint)
@@ -232,7 +247,7 @@ extension SiteSettingsForm {
     ]
 
     /// Writes the list of update intervals.
-    fileprivate func writeSchedule(to html: inout HTMLWriter) {
+    fileprivate func writeSchedule(to html: inout HTMLWriter, hasTimerSection: Bool) {
         var choices = Self.intervals
         // A schedule that was set by the command.
         if let updateInterval, !choices.contains(where: { $0.value == updateInterval }) {
@@ -254,7 +269,15 @@ extension SiteSettingsForm {
                         say: choice.words)
                 }
             }
-            html.element("small", ["id": "f-every-hint"], say: .formEveryHint)
+            html.element("small", ["id": "f-every-hint"]) { html in
+                html.say(.formEveryHint)
+                html.text(" ")
+                if hasTimerSection {
+                    html.link("#\(HTMLWriter.timerSection)", say: .installTimer)
+                } else {
+                    html.say(.formTimerHelp)
+                }
+            }
         }
     }
 }
@@ -277,7 +300,7 @@ extension HTMLWriter {
             html.choiceField(
                 "what", .formWhat, [("site", .whatSite), (SiteSettingsForm.pageOnly, .whatPage)],
                 chosen: plan.isOnlyPage ? SiteSettingsForm.pageOnly : "site")
-            plan.writeSchedule(to: &html)
+            plan.writeSchedule(to: &html, hasTimerSection: false)
             html.element("details", ["open": isMistaken ? "" : nil]) { html in
                 html.element("summary", say: .formMore)
                 plan.write(to: &html, isNew: true)

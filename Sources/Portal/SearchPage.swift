@@ -1,3 +1,4 @@
+internal import Origins
 internal import Reports
 internal import Search
 internal import Store
@@ -14,6 +15,12 @@ struct SearchPage: PortalPage {
     let facets: SearchFacets
     /// The names of all sites by their ids.
     let siteNames: [Int64: String]
+    /// The snapshots of the searched site that can be searched beside the live one, the newest first; empty for all sites.
+    let snapshots: [Snapshot]
+    /// The one of them that is searched; nil for live snapshots.
+    let snapshot: Snapshot?
+    /// Whether any site has an earlier snapshot to search.
+    let hasEarlierSnapshots: Bool
     /// The hits of the index; nil if it was not used or found nothing.
     let report: SearchReport?
     /// The error in the query; nil if it is valid.
@@ -31,11 +38,19 @@ struct SearchPage: PortalPage {
         _ words: String, in site: Site?, _ facets: SearchFacets = SearchFacets(),
         from position: SearchPosition?, now: Int64, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
-        self.facets = facets
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchTextBytes)
         self.site = site
-        let siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        let sites = try cache.sites(reader)
+        let siteNames = Dictionary(uniqueKeysWithValues: sites.map { ($0.id, $0.name) })
         self.siteNames = siteNames
+        let searchedSite = site ?? facets.site.flatMap { id in sites.first { $0.id == id } }
+        snapshots = searchedSite.map(Self.searchableSnapshots) ?? []
+        let snapshot = facets.snapshot.flatMap { name in snapshots.first { $0.name == name } }
+        self.snapshot = snapshot
+        hasEarlierSnapshots = sites.contains { !Self.searchableSnapshots(of: $0).isEmpty }
+        var facets = facets
+        facets.snapshot = snapshot?.name
+        self.facets = facets
         isContinued = position != nil
         guard !self.words.isEmpty else {
             (report, queryError, entries, next) = (nil, nil, [], nil)
@@ -43,11 +58,13 @@ struct SearchPage: PortalPage {
         }
         var answer: SearchReport?
         var queryError: String?
-        if WebURL(self.words)?.isHTTP != true, position?.isInIndex ?? true {
+        // Titles and URLs are searched in live snapshots only.
+        if snapshot != nil || WebURL(self.words)?.isHTTP != true, position?.isInIndex ?? true {
             do throws(SearchQueryError) {
                 let query = try SearchQuery(self.words)
                 var options = SearchOptions()
-                options.site = site?.name ?? facets.site.flatMap { siteNames[$0] }
+                options.site = searchedSite?.name
+                options.snapshot = snapshot?.name
                 options.type = facets.type?.filter
                 options.fetchedSince = facets.age.map { now - $0.seconds }
                 answer = try Self.searchIndex(query, options, position, cache.searcher(reader))
@@ -57,9 +74,13 @@ struct SearchPage: PortalPage {
         }
         self.queryError = queryError
         report = answer
-        if let answer, !answer.hits.isEmpty || position != nil {
+        if let answer, !answer.hits.isEmpty || position != nil || snapshot != nil {
             entries = []
             next = answer.hasMore ? .hits((position?.offset ?? 0) + answer.hits.count) : nil
+            return
+        }
+        guard snapshot == nil else {
+            (entries, next) = ([], nil)
             return
         }
         let found: [VisibleEntry]
@@ -69,6 +90,13 @@ struct SearchPage: PortalPage {
             facets.type?.filter?.matches(entry.type) ?? true
                 && entry.fetched >= facets.age.map { now - $0.seconds } ?? .min
         }
+    }
+
+    /// The complete snapshots of a site that are not live, the newest first.
+    private static func searchableSnapshots(of site: Site) -> [Snapshot] {
+        site.snapshots.filter {
+            $0.finished != nil && $0.base == nil && !$0.isRejected && $0.id != site.published
+        }.suffix(PortalLimits.maxListItems * 4).reversed()
     }
 
     /// Searches the index. Returns nil if there is none, or the store cannot be read.
@@ -156,7 +184,6 @@ struct SearchPage: PortalPage {
         if site != nil {
             html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
-        if !words.isEmpty { html.element("p", ["class": "soft"], say: .searchEarlierHint) }
         // Users of speech input must be able to turn off keys that act without a modifier.
         html.element("p", ["class": "small"]) { html in
             html.element(
@@ -168,13 +195,21 @@ struct SearchPage: PortalPage {
         }
     }
 
-    /// Writes the fields that filter by site, type and time.
+    /// Writes the fields that filter by site, snapshot, type and time.
     private func writeFacets(to html: inout HTMLWriter) {
         if site == nil, siteNames.count > 1 {
             let sites = siteNames.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
             html.selectField(
                 "site", .site, [("", html.words(.anySite))] + sites.map { ("\($0.key)", $0.value) },
                 facets.site.map { "\($0)" })
+        }
+        // `SearchScript` shows the field when the visitor chooses a site that has earlier snapshots.
+        if hasEarlierSnapshots {
+            html.selectField(
+                "snapshot", .snapshot,
+                [("", html.words(.liveSnapshot))]
+                    + snapshots.map { ("\($0.name)", label(of: $0, in: html.language)) },
+                snapshot.map { "\($0.name)" }, isHidden: snapshots.isEmpty)
         }
         html.selectField(
             "type", .facetType,
@@ -188,12 +223,17 @@ struct SearchPage: PortalPage {
             facets.age?.rawValue)
     }
 
+    /// The number and the time of a snapshot in the list of snapshots.
+    private func label(of snapshot: Snapshot, in language: PortalLanguage) -> String {
+        "\(snapshot.name)" + Sentence.comma.text(in: language) + language.moment(snapshot.started)
+    }
+
     /// Writes the summary, the proposals, the results of either search, and the link to the next page.
     private func writeResults(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: summary(in: context.language))
         if let report { writeHits(report, to: &html, context) }
-        if let note = unindexedNote(in: context.language) { html.element("p", ["class": "soft"], text: note) }
+        for note in notes(in: context.language) { html.element("p", ["class": "soft"], text: note) }
         if !entries.isEmpty {
             html.element("h2", ["class": "hidden"], say: .results)
             html.element("ul", ["class": "list"]) { html in
@@ -255,18 +295,34 @@ struct SearchPage: PortalPage {
         }
     }
 
+    /// Sentences about pages that are not in the index yet, and about earlier snapshots.
+    private func notes(in language: PortalLanguage) -> [String] {
+        let earlier = snapshots.isEmpty && hasEarlierSnapshots ? Sentence.searchEarlierHint : nil
+        return [unindexedNote(in: language), earlier?.text(in: language)].compactMap { $0 }
+    }
+
     /// Says how many pages are not in the index yet; nil if all are.
     private func unindexedNote(in language: PortalLanguage) -> String? {
+        // Without an index, live snapshots are searched by titles and URLs.
+        if snapshot != nil, queryError == nil, report == nil {
+            return Sentence.nothingIndexed.text(in: language)
+        }
         guard let unread = report?.unread, unread > 0 else { return nil }
         let start = (unread == 1 ? Sentence.unindexedOne : .unindexedMany).text(
             in: language, [Wording.number(unread)])
         return start + "larder index" + Sentence.unindexedEnd.text(in: language)
     }
 
-    /// Returns the URL of the mirrored page, at the section with the words. A text fragment makes browsers scroll to the words
+    /// Returns the URL of the mirrored page in the searched snapshot, at the section with the words. A text fragment makes browsers scroll to the words
     /// and mark them (https://wicg.github.io/scroll-to-text-fragment/).
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
-        guard let address = context.mirrorAddress(of: hit.address) else {
+        let mirrored =
+            if let snapshot {
+                WebURL(hit.address).flatMap { context.layout.address(of: $0, in: snapshot.id) }
+            } else {
+                context.mirrorAddress(of: hit.address)
+            }
+        guard let address = mirrored else {
             return context.links.details(hit.url)
         }
         guard let quote = hit.snippet.quote else { return address }
@@ -302,7 +358,11 @@ struct SearchPage: PortalPage {
         [
             "words": words, "site": site?.name ?? facets.site.flatMap { siteNames[$0] },
             "type": facets.type?.rawValue, "age": facets.age?.rawValue,
-            "note": unindexedNote(in: context.language),
+            "snapshot": snapshot.map { "\($0.name)" },
+            "snapshots": snapshots.map { snapshot -> JSONMembers in
+                ["name": "\(snapshot.name)", "label": label(of: snapshot, in: context.language)]
+            },
+            "notes": words.isEmpty ? [] : notes(in: context.language),
             "outcome": words.isEmpty ? "" : summary(in: context.language),
             "hits": (report?.hits ?? []).map { hit -> JSONMembers in
                 hit.members + ["address": address(of: hit, context)]
@@ -313,10 +373,12 @@ struct SearchPage: PortalPage {
     }
 }
 
-/// The filters of a search: the site, the kind of content, and the time of the response.
+/// The filters of a search: the site and its snapshot, the kind of content, and the time of the response.
 struct SearchFacets: Equatable {
     /// The id of the site; nil for all, and on the page that searches one site.
     var site: Int64?
+    /// An earlier snapshot of the site; nil for the live one.
+    var snapshot: SnapshotName?
     var type: Kind?
     var age: Age?
 
@@ -369,13 +431,17 @@ struct SearchFacets: Equatable {
     /// Unknown values count as missing.
     init(_ request: PortalRequest) {
         site = request.number("site")
+        snapshot = request.snapshot("snapshot")
         type = request["type"].flatMap(Kind.init)
         age = request["age"].flatMap(Age.init)
     }
 
     /// The fields of the form, for the addresses of links.
     var fields: [(name: String, value: String?)] {
-        [("site", site.map { "\($0)" }), ("type", type?.rawValue), ("age", age?.rawValue)]
+        [
+            ("site", site.map { "\($0)" }), ("snapshot", snapshot.map { "\($0)" }), ("type", type?.rawValue),
+            ("age", age?.rawValue),
+        ]
     }
 }
 

@@ -15,7 +15,7 @@ enum SearchScript {
           const place = document.getElementById("found");
           const field = document.querySelector("form.find input[name=q]");
           if (!place || !field) return;
-          const form = field.form;
+          const form = field.form, choice = form.querySelector("select[name=snapshot]");
           // The fields of the form that have a value, with other words if they are given.
           const query = (words = field.value.trim()) => {
             const parts = new URLSearchParams();
@@ -69,7 +69,16 @@ enum SearchScript {
               const address = `${place.dataset.search}?${query()}&after=${encodeURIComponent(answer.after)}`;
               next.append(link(address, place.dataset.more, "button quiet"));
             }
-            const notes = answer.note ? [make("p", answer.note, "soft")] : [];
+            const notes = answer.notes.map((note) => make("p", note, "soft"));
+            if (choice) {
+              choice.replaceChildren(choice.options[0], ...answer.snapshots.map((snapshot) => {
+                const option = make("option", snapshot.label);
+                option.value = snapshot.name;
+                option.selected = snapshot.name === answer.snapshot;
+                return option;
+              }));
+              choice.closest(".field").hidden = !answer.snapshots.length;
+            }
             place.replaceChildren(...(answer.words ? [status, ...proposals, list, ...notes, ...(answer.after ? [next] : [])] : []));
           };
           const ask = async () => {
@@ -92,7 +101,11 @@ enum SearchScript {
             clearTimeout(timer);
             timer = setTimeout(ask, 150);
           });
-          form.addEventListener("change", ask);
+          form.addEventListener("change", (event) => {
+            // The snapshots of another site have other numbers.
+            if (choice && event.target.name === "site") choice.value = "";
+            ask();
+          });
           const button = document.getElementById("slash"), store = "larder-slash", label = button.textContent;
           const usesSlash = () => localStorage[store] !== "0";
           const showButton = () => { button.hidden = false; button.textContent = usesSlash() ? label : button.dataset.on; };

@@ -262,7 +262,9 @@ extension Sentence {
 
         // Automatic updates
         case .formEvery: "自动更新"
-        case .formEveryHint: "更新在服务器运行期间进行，或由定时器执行，参阅：`larder help schedule`"
+        case .formEveryHint: "更新在服务器运行期间进行，或由定时器执行。"
+        case .formTimerHelp: "安装定时器请参阅：`larder help schedule`"
+        case .installTimer: "安装定时器"
         case .everyNever: "从不"
         case .everyHour: "每小时"
         case .everySix: "每 6 小时"
@@ -679,7 +681,10 @@ extension Sentence {
         case .searchLabel: "网页的文字、标题或网址"
         case .searchLabelSite: "此站点网页的文字、标题或网址"
         case .searchAll: "搜索所有站点"
-        case .searchEarlierHint: "此处搜索当前快照。要搜索较早的快照，请参阅：`larder help search`"
+        case .searchEarlierHint: "此处搜索当前快照。要搜索较早的快照，请先选择站点。"
+        case .liveSnapshot: "当前快照"
+        case .searchSnapshot: "搜索此快照"
+        case .nothingIndexed: "尚未为任何网页建立索引。请运行 `larder index` 建立索引。"
         case .results: "结果"
         case .oneResult: "%1 个结果"
         case .manyResults: "%1 个结果"

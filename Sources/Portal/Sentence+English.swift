@@ -282,7 +282,9 @@ extension Sentence {
 
         // Automatic updates
         case .formEvery: "Automatic updates"
-        case .formEveryHint: "Updates run while Larder is running, or by a timer; see: `larder help schedule`"
+        case .formEveryHint: "Updates run while Larder is running, or by a timer."
+        case .formTimerHelp: "To install a timer, see: `larder help schedule`"
+        case .installTimer: "Install a timer"
         case .everyNever: "Never"
         case .everyHour: "Every hour"
         case .everySix: "Every six hours"
@@ -723,7 +725,10 @@ extension Sentence {
         case .searchLabelSite: "Text, title or URL of a page of this site"
         case .searchAll: "Search all sites"
         case .searchEarlierHint:
-            "This searches the live snapshots. To search an earlier one, see: `larder help search`"
+            "This searches the live snapshots. To search an earlier one, choose its site first."
+        case .liveSnapshot: "Live snapshot"
+        case .searchSnapshot: "Search this snapshot"
+        case .nothingIndexed: "No pages are indexed yet. To index them, run `larder index`."
         case .results: "Results"
         case .oneResult: "%1 result"
         case .manyResults: "%1 results"

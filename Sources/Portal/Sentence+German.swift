@@ -294,8 +294,9 @@ extension Sentence {
 
         // Automatic updates
         case .formEvery: "Automatische Aktualisierung"
-        case .formEveryHint:
-            "Larder aktualisiert, solange es läuft, oder durch einen Timer; siehe: `larder help schedule`"
+        case .formEveryHint: "Larder aktualisiert, solange es läuft, oder durch einen Timer."
+        case .formTimerHelp: "Wie man einen Timer einrichtet: `larder help schedule`"
+        case .installTimer: "Timer einrichten"
         case .everyNever: "Nie"
         case .everyHour: "Stündlich"
         case .everySix: "Alle sechs Stunden"
@@ -748,7 +749,11 @@ extension Sentence {
         case .searchLabelSite: "Text, Titel oder URL einer Seite dieser Website"
         case .searchAll: "Alle Websites durchsuchen"
         case .searchEarlierHint:
-            "Die Suche umfasst die aktiven Snapshots. Um einen früheren zu durchsuchen, siehe: `larder help search`"
+            "Die Suche umfasst die aktiven Snapshots. Um einen früheren zu durchsuchen, wählen Sie zuerst seine Website."
+        case .liveSnapshot: "Aktiver Snapshot"
+        case .searchSnapshot: "Diesen Snapshot durchsuchen"
+        case .nothingIndexed:
+            "Es ist noch keine Seite im Index. Um die Seiten aufzunehmen, führen Sie `larder index` aus."
         case .results: "Ergebnisse"
         case .oneResult: "%1 Ergebnis"
         case .manyResults: "%1 Ergebnisse"

@@ -93,7 +93,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         formExcludeHint, settingsLead
 
     // Automatic updates
-    case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
+    case formEvery, formEveryHint, formTimerHelp, installTimer, everyNever, everyHour, everySix, everyDay,
+        everyWeek, everyOther,
         nextUpdate, cardFetched, cardChecked, cardNextUpdate, nothingRunsSchedule, installTimerHint,
         doInstallTimer
 
@@ -207,7 +208,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         verdictUnverifiable, verdictSkew, verdictMismatch, weakProof, strongProof, signedBy
 
     // Search
-    case searchFor, searchLabel, searchLabelSite, searchAll, searchEarlierHint, results, oneResult,
+    case searchFor, searchLabel, searchLabelSite, searchAll, searchEarlierHint, liveSnapshot,
+        searchSnapshot, nothingIndexed, results, oneResult,
         manyResults, moreResults,
         slashOn, slashOff,
         allResults, topResults, lastResults, resultsSoFar, someWordsOnly, completeResultsFirst,

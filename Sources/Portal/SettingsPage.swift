@@ -35,12 +35,15 @@ struct SettingsPage: PortalPage {
         if hasProposal, context.token != nil {
             html.element("p", ["class": "notice", "role": "status"], say: .excludeProposed)
         }
-        html.idleScheduleNotice(context, isScheduled: site.schedule != nil)
+        // The notice has the button for the timer already.
+        let isIdle = site.schedule != nil && !context.isScheduled()
+        html.idleScheduleNotice(context, isScheduled: isIdle)
         html.commandForm("settings", context, style: "order sheetlike", fields: [("site", site.name)]) {
             html in
-            plan.write(to: &html, isNew: false)
+            plan.write(to: &html, isNew: false, hasTimerSection: html.canInstallTimer(context))
             html.element("button", ["type": "submit"], say: .doSaveSettings)
         }
+        if !isIdle, html.canInstallTimer(context) { html.timerInstallation(context) }
     }
 
     /// The settings as JSON. The default of a setting is null, and an empty list of patterns is empty.

@@ -73,7 +73,12 @@ struct SnapshotTimeline {
                 break
             }
         }
-        html.element("p", ["class": "line soft"]) { writeChanges(in: snapshot, to: &$0, context) }
+        html.element("p", ["class": "line soft"]) { html in
+            writeChanges(in: snapshot, to: &html, context)
+            if state == .complete {
+                html.link(context.links.search(in: site.id, snapshot.name), say: .searchSnapshot)
+            }
+        }
         guard context.token != nil, state != .live else { return }
         let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
         let about = html.words(.snapshotNumber, "\(snapshot.name)")

@@ -233,6 +233,30 @@ import Web
         }
     }
 
+    @Test(arguments: [false, true])
+    func `the field of the schedule links to the button that installs the timer, or names the command`(
+        canInstallTimer: Bool
+    ) throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        try StoreWriter(shelf.folder).storeSchedule(.daily, ofSite: PortalShelf.site)
+        for isScheduled in [false, true] {
+            let services = PortalServices(
+                accessGuard: PortalGuard(.init()), jobRunner: jobRunner, isScheduled: { isScheduled },
+                canInstallTimer: canInstallTimer)
+            let portal = Portal(
+                layout: OriginLayout(port: 8080), services: services, now: { PortalShelf.now })
+            let page = String(
+                decoding: try portal.answer("/-/sites/1/settings", reader: shelf.reader()).bytes,
+                as: UTF8.self)
+            #expect(page.contains("href=\"#timer\"") == canInstallTimer, "\(page)")
+            #expect(page.count(of: "action=\"/-/do/timer\"") == (canInstallTimer ? 1 : 0), "\(page)")
+            #expect(page.contains("larder help schedule") != canInstallTimer, "\(page)")
+            if canInstallTimer { #expect(page.count(of: "id=\"timer\"") == 1, "\(page)") }
+        }
+    }
+
     @Test func `a wrong size limit is shown in its form again, with a link to the storage page`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let jobRunner = JobRunner { _, _ in (.done, []) }

@@ -83,6 +83,59 @@ import Web
         }
     }
 
+    @Test func `an earlier snapshot can be searched, and its results open that snapshot`() throws {
+        let shelf = try PortalShelf()
+        func publish(_ fare: String) throws {
+            try shelf.snapshot([
+                .init(href: Self.start, text: "<title>Market Ferry</title>A ticket costs \(fare) euros.")
+            ])
+        }
+        try publish("four")
+        try shelf.snapshot(
+            [.init(href: "https://other.test/", text: "<title>Other</title>four")],
+            site: "https://other.test/")
+        let choice = "<select id=\"snapshot\""
+        #expect(!(try shelf.get("/-/sites/1/search?q=four").body.contains(choice)))
+        try publish("five")
+        #expect(try IndexRun(shelf.folder, Interruption()).run().texts == 3)
+
+        let form = try shelf.get("/-/sites/1/search").body
+        #expect(form.contains(choice) && form.contains("<option value=\"1\">1, "), "\(form)")
+        #expect(!form.contains("<option value=\"2\""), "the live snapshot is the first option")
+        #expect(try shelf.get("/-/sites/1").body.contains("/-/sites/1/search?snapshot=1"))
+        // Without scripts, the list of snapshots appears with the results of the chosen site.
+        for (target, isHidden) in [("q=four", true), ("q=four&site=1", false), ("q=four&site=2", true)] {
+            let page = try shelf.get("/-/search?\(target)").body
+            #expect(
+                page.contains("<div class=\"field\" hidden=\"\"><label for=\"snapshot\"") == isHidden,
+                "\(page)")
+            #expect(page.contains("choose its site first") == isHidden, "\(page)")
+        }
+
+        func addresses(_ target: String) throws -> [String] {
+            let hits = try shelf.get("\(target)&format=json").json()["hits"]?.array ?? []
+            return hits.compactMap { $0["address"]?.string?.split(separator: "/")[1] }.map(String.init)
+        }
+        #expect(try addresses("/-/search?q=four&site=1") == [])
+        for search in ["/-/search?q=four&site=1&snapshot=1", "/-/sites/1/search?q=four&snapshot=1"] {
+            #expect(try addresses(search) == ["past-1-example-test.localhost:8080"])
+            #expect(try shelf.get(search).body.contains("<option value=\"1\" selected=\"\">"))
+        }
+        #expect(try addresses("/-/sites/1/search?q=five&snapshot=1") == [])
+        #expect(try addresses("/-/sites/1/search?q=five") == ["example-test.localhost:8080"])
+        // A number of another site's snapshot is ignored.
+        #expect(try addresses("/-/search?q=four&site=2&snapshot=1") == ["other-test.localhost:8080"])
+    }
+
+    @Test func `a search of an earlier snapshot says that nothing is indexed`() throws {
+        let shelf = try PortalShelf()
+        for text in ["four", "five"] {
+            try shelf.snapshot([.init(href: Self.start, title: text, text: text)])
+        }
+        #expect(try shelf.get("/-/sites/1/search?q=five&snapshot=1").body.contains("larder index"))
+        #expect(!(try shelf.get("/-/sites/1/search?q=five").body.contains("larder index")))
+    }
+
     @Test func `one response is counted in the singular`() throws {
         let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
         #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))
