@@ -11,7 +11,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     public let pages: Count
     /// The number of finished and queued assets.
     public let assets: Count
-    /// The number of failed requests.
+    /// The number of URLs that could not be loaded so far. URLs that do not exist on the live site do not count.
     public let failed: Int
     /// The number of running requests.
     public let running: Int

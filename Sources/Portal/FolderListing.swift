@@ -209,7 +209,7 @@ extension HTMLWriter {
             }
             if isMissing {
                 html.element(
-                    "span", ["class": "badge warn"], say: Phrase(.notFoundStatus, "\(entry.status)"))
+                    "span", ["class": "badge warn"], say: Phrase(.statusIs, "\(entry.status)"))
             }
             if title != nil { html.element("span", ["class": "url"]) { $0.url(shown) } }
             html.element("span", ["class": "soft"]) { html in
@@ -231,7 +231,7 @@ extension HTMLWriter {
         switch entry.status {
         case 300..<400: facts.append(words(.redirect))
         case 404, 410:
-            if entry.body != nil { facts.append(words(.notFoundStatus, "\(entry.status)")) }
+            if entry.body != nil { facts.append(words(.statusIs, "\(entry.status)")) }
         case 200: break
         default: facts.append(words(.statusIs, "\(entry.status)"))
         }

@@ -263,12 +263,13 @@ struct MissingPage: PortalPage {
         html.leftOutNote(of: needs.count, shown: limit)
     }
 
-    /// Writes the URLs that do not exist on the live site: those that the walk found, or else those with the status 404
-    /// or 410 in the shown snapshot.
+    /// Writes the URLs that the walk found to be broken on the live site. If there was no walk, writes those with the status
+    /// 404 or 410 in the shown snapshot.
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
         if let needs { return writeBroken(needs, to: &html, context) }
         guard !tombstones.isEmpty else { return }
-        html.element("h2", say: .brokenOnLiveSite)
+        // Guesses among them do not count as broken, so that the list may be longer than the count.
+        html.element("h2", say: .tombstones)
         html.element("p", ["class": "soft"], say: .tombstonesLead)
         html.element("ul", ["class": "list"]) { html in
             for tombstone in tombstones {
@@ -294,13 +295,15 @@ struct MissingPage: PortalPage {
             "notFetched": counts?.notFetched, "misses": misses, "failedURLs": needs?.missing,
         ]
         let gone: JSONMembers = [
-            "brokenURLs": needs?.broken.map(\.members)
-                ?? tombstones.map { tombstone -> JSONMembers in
-                    [
-                        "url": tombstone.href, "reason": "the server answered \(tombstone.status)",
-                        "asker": tombstone.referrer,
-                    ]
-                }
+            "brokenURLs": needs?.broken.map(\.members),
+            "notFoundURLs": IfAny(
+                needs == nil
+                    ? tombstones.map { tombstone -> JSONMembers in
+                        [
+                            "url": tombstone.href, "reason": "the server answered \(tombstone.status)",
+                            "asker": tombstone.referrer,
+                        ]
+                    } : nil),
         ]
         guard let list else { return found + gone }
         return found + [
@@ -335,7 +338,7 @@ extension Phrase {
     /// and what its settings leave out.
     ///
     /// - Parameters:
-    ///   - broken: the number of URLs that were not found on the original site.
+    ///   - broken: the number of URLs that are broken on the live site.
     ///   - lacksAssets: whether a limit or the settings left out an asset.
     static func nothingMissing(broken: Int, lacksAssets: Bool, in language: PortalLanguage) -> Phrase {
         let urls = (broken == 1 ? Sentence.oneAddress : .manyAddresses).text(

@@ -109,7 +109,7 @@ package struct JobProgress: Sendable, Equatable {
     package var files = 0
     /// The number of assets that wait to be fetched.
     package var queuedFiles = 0
-    /// The number of failed requests.
+    /// The number of URLs that could not be loaded. URLs that do not exist on the live site do not count.
     package var failed = 0
     /// The number of received bytes; for imports and exports, of processed ones.
     package var byteCount = 0

@@ -161,7 +161,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "%1 个网页和 %2 个资源，下载 %3，总用时 %4"
-        case .endedBroken: "源站上不存在：%1 项"
+        case .endedBroken: "源站上已失效：%1 项"
         case .endedFailed: "获取失败：%1 项"
         case .endedNotPublished: "新快照未启用，当前快照保持不变。"
         case .endedInterrupted: "已停止。已完成的部分会保留，重试即可继续。"
@@ -483,7 +483,7 @@ extension Sentence {
         case .siteStarted: " 快照 %1，"
         case .siteUnfinished: "开始获取，尚未完成。目前展示已存储的部分。"
         case .siteNeverPrefetched: " 尚未预取。"
-        case .brokenOnLiveSite: "源站上不存在"
+        case .brokenOnLiveSite: "源站上已失效"
         case .failed: "获取失败"
         case .notFetchedHint: "此站点的设置排除了部分链接，例如超出链接深度或符合排除规则的链接。列表见："
         case .notFetched: "未获取"
@@ -535,7 +535,6 @@ extension Sentence {
         case .folderEmpty: "此处没有已存储的内容。"
         case .folderIndexPage: "（此文件夹的首页）"
         case .redirect: "重定向"
-        case .notFoundStatus: "源站上不存在（%1）"
         case .statusIs: "状态码 %1"
         case .inSite: "位于 %1"
 
@@ -615,7 +614,7 @@ extension Sentence {
         case .checkResult: "检查结果"
         case .nothingMissing: "页面所需的内容均已存储。"
         case .nothingMissingExcept: "页面所需的内容均已存储，以下除外：%1。"
-        case .exceptBroken: "源站上不存在的 %1"
+        case .exceptBroken: "源站上已失效的 %1"
         case .exceptLeftOut: "因上限或设置而略过的内容"
         case .nothingMissingSoFar: "目前没有发现缺失。"
         case .serverAnswered: "服务器返回 %1"
@@ -630,7 +629,8 @@ extension Sentence {
         case .assetsNotStored: "未存储的资源"
         case .basedOnAllLinks: "依据全部 %1 个网页和资源中的链接。"
         case .basedOnSomeLinks: "目前只检查了 %1 个网页和资源中的链接。"
-        case .tombstonesLead: "在当前快照中，源站对这些网址返回 404 或 410。"
+        case .tombstones: "返回 404 或 410 的网址"
+        case .tombstonesLead: "在当前快照中，服务器对这些网址返回 404 或 410。其中网页需要或链接到的，计为“源站上已失效”。"
         case .maybeMore: "可能还有更多。"
 
         // Changes between snapshots

@@ -173,7 +173,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "Pages: %1, assets: %2, downloaded: %3, total time: %4"
-        case .endedBroken: "Not found on the original site: %1"
+        case .endedBroken: "Broken on the live site: %1"
         case .endedFailed: "Failed: %1"
         case .endedNotPublished: "The new snapshot did not go live. The previous one stays live."
         case .endedInterrupted: "Stopped. Finished work is saved; retry to continue."
@@ -517,7 +517,7 @@ extension Sentence {
         case .siteStarted: " Snapshot %1, started "
         case .siteUnfinished: ", is unfinished. The responses stored so far are served."
         case .siteNeverPrefetched: " Not prefetched yet."
-        case .brokenOnLiveSite: "Not found on the original site"
+        case .brokenOnLiveSite: "Broken on the live site"
         case .failed: "Failed"
         case .notFetchedHint:
             "The settings of this site leave out some links, for example by a limit or a pattern. They are listed here: "
@@ -571,7 +571,6 @@ extension Sentence {
         case .folderEmpty: "Nothing is stored here."
         case .folderIndexPage: "(index page of this folder)"
         case .redirect: "redirect"
-        case .notFoundStatus: "not found on the original site (%1)"
         case .statusIs: "status %1"
         case .inSite: "in %1"
 
@@ -656,7 +655,7 @@ extension Sentence {
         case .checkResult: "Result"
         case .nothingMissing: "Everything that pages need is stored."
         case .nothingMissingExcept: "Everything that pages need is stored, except %1."
-        case .exceptBroken: "%1 not found on the original site"
+        case .exceptBroken: "%1 broken on the live site"
         case .exceptLeftOut: "what a limit or the settings of the site left out"
         case .nothingMissingSoFar: "Nothing missing found so far."
         case .serverAnswered: "the server answered %1"
@@ -671,7 +670,9 @@ extension Sentence {
         case .assetsNotStored: "Assets that are not stored"
         case .basedOnAllLinks: "Based on the links of all %1 pages and assets."
         case .basedOnSomeLinks: "Based on the links of %1 of the pages and assets."
-        case .tombstonesLead: "The original site answered these with 404 or 410 in the live snapshot."
+        case .tombstones: "Answered with 404 or 410"
+        case .tombstonesLead:
+            "The server answered these with 404 or 410 in the live snapshot. Those that pages need or link to count as broken on the live site."
         case .maybeMore: "There may be more."
 
         // Changes between snapshots

@@ -173,7 +173,7 @@ extension Sentence {
 
         // Outcomes of jobs
         case .endedPages: "Seiten: %1, Ressourcen: %2, heruntergeladen: %3, Gesamtdauer: %4"
-        case .endedBroken: "Auf der Original-Website nicht gefunden: %1"
+        case .endedBroken: "Auf der Original-Website defekt: %1"
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
         case .endedInterrupted:
@@ -535,7 +535,7 @@ extension Sentence {
         case .siteStarted: " Snapshot %1, begonnen "
         case .siteUnfinished: ", ist unfertig. Gezeigt werden die bisher gespeicherten Antworten."
         case .siteNeverPrefetched: " Noch nicht heruntergeladen."
-        case .brokenOnLiveSite: "Auf der Original-Website nicht gefunden"
+        case .brokenOnLiveSite: "Auf der Original-Website defekt"
         case .failed: "Fehlgeschlagen"
         case .notFetchedHint:
             "Die Einstellungen dieser Website lassen manche Links aus, zum Beispiel durch eine Grenze oder ein Muster. Sie stehen hier: "
@@ -591,7 +591,6 @@ extension Sentence {
         case .folderEmpty: "Hier ist nichts gespeichert."
         case .folderIndexPage: "(Startseite dieses Ordners)"
         case .redirect: "Weiterleitung"
-        case .notFoundStatus: "auf der Original-Website nicht gefunden (%1)"
         case .statusIs: "Status %1"
         case .inSite: "in %1"
 
@@ -677,7 +676,7 @@ extension Sentence {
         case .checkResult: "Ergebnis"
         case .nothingMissing: "Alles, was die Seiten brauchen, ist gespeichert."
         case .nothingMissingExcept: "Alles, was die Seiten brauchen, ist gespeichert, außer %1."
-        case .exceptBroken: "%1, die es auf der Original-Website nicht gibt"
+        case .exceptBroken: "%1, auf der Original-Website defekt"
         case .exceptLeftOut: "dem, was ein Limit oder die Einstellungen der Website auslassen"
         case .nothingMissingSoFar: "Bisher fehlt nichts."
         case .serverAnswered: "der Server antwortete mit %1"
@@ -692,7 +691,9 @@ extension Sentence {
         case .assetsNotStored: "Ressourcen, die nicht gespeichert sind"
         case .basedOnAllLinks: "Anhand der Links aller %1 Seiten und Ressourcen."
         case .basedOnSomeLinks: "Anhand der Links von %1 der Seiten und Ressourcen."
-        case .tombstonesLead: "Die Original-Website antwortete im aktiven Snapshot mit 404 oder 410."
+        case .tombstones: "Mit 404 oder 410 beantwortet"
+        case .tombstonesLead:
+            "Der Server beantwortete diese URLs im aktiven Snapshot mit 404 oder 410. Solche, die Seiten brauchen oder verlinken, zählen als auf der Original-Website defekt."
         case .maybeMore: "Es gibt vielleicht noch mehr."
 
         // Changes between snapshots

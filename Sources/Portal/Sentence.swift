@@ -166,7 +166,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         cleanupLead, cleanupLimit, cleanupLimitHint
 
     // Lists of titles and of folders
-    case titlesLead, noTitles, details, tooManyTitles, folderEmpty, folderIndexPage, redirect, notFoundStatus,
+    case titlesLead, noTitles, details, tooManyTitles, folderEmpty, folderIndexPage, redirect,
         statusIs, inSite
 
     // The details of a URL
@@ -192,7 +192,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         hostHasNoAddress, pageSaysNotFound, linkedNotStored,
         assetsNotStored, basedOnAllLinks,
         basedOnSomeLinks,
-        tombstonesLead, maybeMore
+        tombstones, tombstonesLead, maybeMore
 
     // Changes between snapshots
     case changesTitle, onlyOneSnapshot, tooLargeToCompare, noDifference, added, changed, gone, moved,

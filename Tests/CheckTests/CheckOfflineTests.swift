@@ -378,7 +378,7 @@ import Web
             let missingPage = try get("/-/sites/1/missing")
             #expect(
                 missingPage.contains(
-                    "Everything that pages need is stored, except 1 URL not found on the original site")
+                    "Everything that pages need is stored, except 1 URL broken on the live site")
                     == missing.isEmpty)
             // One URL is broken, so that the sentence without an exception would be untrue.
             #expect(!missingPage.contains("Everything that pages need is stored."))

@@ -534,7 +534,7 @@ import Web
         #expect(jam.contains("<a href=\"/-/page?url=https://example.test/jam/plum\">Details"))
         let root = try shelf.get("/-/sites/1/pages?under=https://example.test/").body
         #expect(root.contains("<a href=\"/-/page?url=https://example.test/old\" class=\"name\">"), "\(root)")
-        #expect(root.contains("<span class=\"badge warn\">not found on the original site (410)</span>"))
+        #expect(root.contains("<span class=\"badge warn\">status 410</span>"))
     }
 
     @Test func `a recorded miss is not listed once the URL is stored`() throws {

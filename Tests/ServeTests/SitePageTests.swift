@@ -136,6 +136,32 @@ import Web
         #expect(!(try shelf.get("/-/sites/1/search?q=five").body.contains("larder index")))
     }
 
+    @Test func `the list of broken URLs has as many URLs as the count says`() throws {
+        let (gone, guess) = (Self.start + "gone.png", Self.start + "guess.js")
+        let shelf = try PortalShelf([
+            .init(href: Self.start, assets: [gone]), .init(href: gone, text: nil, status: 404, role: 1),
+            .init(href: guess, text: nil, status: 404, role: 1),
+        ])
+        var needs = SiteNeeds()
+        needs.counts = MissingURLCounts(broken: 1, failed: 0, notFetched: 0)
+        needs.broken = [
+            .init(
+                href: gone, reason: .other("the server answered 404"), isAsset: true, referrer: Self.start)
+        ]
+        let (heading, other) = ("<h2>Broken on the live site</h2>", "<h2>Answered with 404 or 410</h2>")
+        let page = try shelf.get("/-/sites/1/missing", needs: needs).body
+        #expect(page.contains("<dt>Broken on the live site</dt><dd>1</dd>"), "\(page)")
+        #expect(page.contains(heading) && !page.contains(other) && !page.contains(guess), "\(page)")
+        let json = try shelf.get("/-/sites/1/missing?format=json", needs: needs).json()
+        #expect(json["brokenURLs"]?.array?.count == json["broken"]?.int && json["notFoundURLs"] == nil)
+
+        // Without a walk it is not known which of these URLs are broken.
+        let list = try shelf.get("/-/sites/1/missing").body
+        #expect(!list.contains(heading) && list.contains(other) && list.contains(guess), "\(list)")
+        let listJSON = try shelf.get("/-/sites/1/missing?format=json").json()
+        #expect(listJSON["brokenURLs"]?.array == nil && listJSON["notFoundURLs"]?.array?.count == 2)
+    }
+
     @Test func `one response is counted in the singular`() throws {
         let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
         #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))

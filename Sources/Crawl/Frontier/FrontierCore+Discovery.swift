@@ -353,6 +353,7 @@ extension FrontierCore {
         var next = number
         while next != EntryRecord.noEntry, records[Int(next)].flags.contains(.isGuess) {
             records[Int(next)].flags.remove(.isGuess)
+            if countsAsFailed(next) { failedCount += 1 }
             resend(next)
             if records[Int(next)].state == .skipped { admit(next, url(next)) }
             next = records[Int(next)].target

@@ -6,7 +6,7 @@ extension FrontierCore {
         var figures = CrawlProgress(elapsed: now)
         figures.done = doneCount
         figures.doneAssets = doneAssetCount
-        figures.failed = max(0, failures.count - wrongGuessCount)
+        figures.failed = failedCount
         figures.known = urls.count
         figures.running = runningCount
         figures.toRetry = retries.count

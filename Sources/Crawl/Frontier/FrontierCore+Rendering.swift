@@ -57,8 +57,7 @@ extension FrontierCore {
             readsStatus && Failure.status(status).isAnswerForScripts || Self.refusalStatuses.contains(status),
             requestedAgainForPages.insert(number).inserted
         else { return }
-        failures[number] = nil
-        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
+        setFailure(nil, of: number)
         records[Int(number)].state = .waiting
         admit(number, url(number))
     }

@@ -398,10 +398,9 @@ extension FrontierCore {
     /// Fails an entry. A URL whose session parameter was removed is tried again with the parameter.
     mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
-        failures[number] = failure
+        setFailure(failure, of: number)
         if !failure.isBlocked { sharing?.outcomes.append(number) }
         if records[Int(number)].flags.contains(.isGuess) {
-            wrongGuessCount += 1
             hosts[Int(records[Int(number)].host)].guesses.wrong += 1
         }
         guard let url = takeUnstripped(number), case .status = failure else { return }
@@ -411,14 +410,30 @@ extension FrontierCore {
         discover(
             url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess),
             nearestZone: record.nearestZone)
+        if countsAsFailed(number) { failedCount -= 1 }
         records[Int(number)].flags.insert(.isGuess)
+    }
+
+    /// Sets or removes the failure of an entry, and keeps the count of failed entries.
+    mutating func setFailure(_ failure: Failure?, of number: UInt32) {
+        if countsAsFailed(number) { failedCount -= 1 }
+        failures[number] = failure
+        if countsAsFailed(number) { failedCount += 1 }
+    }
+
+    /// Whether an entry counts as failed. URLs that do not exist on the live site are broken, and guesses (strings in
+    /// scripts that look like links) need not exist.
+    func countsAsFailed(_ number: UInt32) -> Bool {
+        guard let failure = failures[number], !records[Int(number)].flags.contains(.isGuess) else {
+            return false
+        }
+        return !failure.isGone && failure != .softNotFound
     }
 
     /// Requests an entry again that the network guard blocked, because a link from a nearer zone was found.
     mutating func admitAgain(ifRefused number: UInt32) {
         guard failures[number]?.isBlocked == true else { return }
-        failures[number] = nil
-        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
+        setFailure(nil, of: number)
         records[Int(number)].state = .waiting
         admit(number, url(number))
     }

@@ -21,8 +21,8 @@ struct FrontierCore: Sendable {
     var doneCount = 0
     /// The number of assets in `doneCount`.
     var doneAssetCount = 0
-    /// The number of guesses (strings in scripts that look like links) among the failed entries.
-    var wrongGuessCount = 0
+    /// The number of failed entries that count as failed (`countsAsFailed`).
+    var failedCount = 0
     var records: [EntryRecord] = []
     var urls = URLTable()
     var hosts: [HostState] = []

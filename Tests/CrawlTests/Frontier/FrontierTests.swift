@@ -175,10 +175,31 @@ import Web
         frontier.addLink(try link("http://127.0.0.1/a.png", .asset), from: start)
         #expect(frontier.fetchNext(now: .zero) == refused)
         #expect(frontier.nearestZone(refused) == .thisMachine)
-        frontier.fail(refused, .status(404), now: .zero)
+        frontier.fail(refused, .status(403), now: .zero)
         frontier.addLink(try link("http://127.0.0.1/a.png", .asset), from: start)
         #expect(frontier.isDone)
         #expect(frontier.progress(now: .zero).failed == 1)
+    }
+
+    @Test(
+        arguments: [
+            (.status(404), 0), (.status(410), 0), (.softNotFound, 0), (.status(403), 1), (.redirects, 1),
+        ] as [(Failure, Int)])
+    mutating func `URLs that the live site does not have do not count as failed during a run`(
+        failure: Failure, count: Int
+    ) throws {
+        _ = drain()
+        func progress() -> Int { frontier.progress(now: .zero).failed }
+        frontier.addLink(try link("http://a.test/b", .asset, isGuess: true), from: 0)
+        let number = try #require(frontier.fetchNext(now: .zero))
+        frontier.fail(number, failure, now: .zero)
+        #expect(progress() == 0, "a guess need not exist")
+        frontier.addLink(try link("http://a.test/b", .asset), from: 0)
+        #expect(progress() == count)
+        frontier.addLink(try link("http://a.test/c", .page), from: 0)
+        let other = try #require(frontier.fetchNext(now: .zero))
+        frontier.fail(other, failure, now: .zero)
+        #expect(progress() == 2 * count)
     }
 
     @Test
