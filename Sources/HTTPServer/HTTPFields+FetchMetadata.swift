@@ -21,6 +21,16 @@ extension HTTPFields {
         return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
     }
 
+    /// Whether a browser opens a page in a window. False for programs such as curl, for frames, and for pages that a browser
+    /// loads in case a person opens them later.
+    package var isPageOpening: Bool {
+        guard let destination = fetchDestination else {
+            // Over plain http, browsers send no `Sec-Fetch-Dest` to other machines, but this with each navigation.
+            return self["Upgrade-Insecure-Requests"] == "1" && isNavigation
+        }
+        return destination == "document" && !(self["Sec-Purpose"]?.hasPrefix("prefetch") ?? false)
+    }
+
     /// The media type that a page expects of a subresource, by the destination of the request. Nil if the
     /// request is a navigation or does not come from a page.
     ///

@@ -316,7 +316,7 @@ struct CacheExchange {
         copy.fields = entry.servedFields(at: now)
         if layout.isTransparent { copy.fields.remove("Age") }
         if hit == .fresh { copy.freshness = entry.freshness }
-        exchange.context.notes?.didRender(copy.response.url, at: stored.view.time)
+        exchange.recordUse(of: copy.response, at: stored.view.time)
         let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
             try renderer.storedAnswer(copy, source: AnswerSource(hit, copy.change), bundle: stored.bundle)
         }

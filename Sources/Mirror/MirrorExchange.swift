@@ -233,7 +233,7 @@ final class MirrorExchange {
         let isForWorker =
             context.layout.sharesOrigin
             && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
-        if !isTransparent, !isForWorker, !layout.hasBar,
+        if !isTransparent, !isForWorker, !layout.hasBar, !fields.isPageOpening,
             let known = context.tier.value(for: request.host.span, request.target.span, now: view.time),
             known.isCurrent
         {
@@ -342,6 +342,13 @@ final class MirrorExchange {
         }
     }
 
+    /// Records that a stored response is served, and that a person reads it if the request opens a page.
+    func recordUse(of response: StoredResponse, at now: Int64) {
+        context.notes?.didRender(response.url, at: now)
+        guard request.method == "GET", fields.isPageOpening else { return }
+        context.notes?.didRead(response.url, snapshot: layout.snapshot, at: now)
+    }
+
     /// The answer with the stored response for one of these URLs, or a miss. If it stays valid until the store
     /// changes, also the number of its URL.
     private func storedAnswer(for requested: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
@@ -404,7 +411,7 @@ final class MirrorExchange {
             return (Answer(status: 403, fields: [], body: [], sharing: copy.sharing), nil)
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
-        context.notes?.didRender(copy.response.url, at: view.time)
+        recordUse(of: copy.response, at: view.time)
         let renderer = try renderer(of: copy.url, finder(view), requestFields: fields)
         // A page that does not work offline is served with its recorded messages or as its frozen copy, unless the
         // user asks for its scripts alone.

@@ -101,7 +101,7 @@ final class MirrorResponder: Responder {
     private func memoryAnswer(for request: Request) -> Answer? {
         guard context.sharesMemoryAnswers, request.head.method != .other, !request.isCrossOrigin,
             !context.canBeBesideRoot(request), !context.canHaveEarlierState(request),
-            !context.canHaveBar(request), let view = try? view()
+            !context.isPageOpening(request), let view = try? view()
         else { return nil }
         let known = context.tier.value(for: request.host.span, request.target.span, now: view.time)
         return known?.isCurrent == true ? known : nil
@@ -394,11 +394,10 @@ struct MirrorContext: Sendable {
         return names.isLocalRoot(authority) && !rootHistory.isCurrent(at: authority)
     }
 
-    /// Whether the answer may have the portal's bar, which no answer in memory has. Browsers send both fields, and other
-    /// programs neither.
-    func canHaveBar(_ request: Request) -> Bool {
-        guard request.head.fetchSite != nil, services?.bar.isOn == true else { return false }
-        return request.fields.fetchDestination == "document"
+    /// Whether a person opens a page. The answer may have the portal's bar, which no answer in memory has, and the reading is
+    /// recorded. Browsers send both fields, and other programs neither.
+    func isPageOpening(_ request: Request) -> Bool {
+        request.head.fetchSite != nil && request.fields.isPageOpening
     }
 
     /// The machine's host name, also as mDNS name (RFC 6762).

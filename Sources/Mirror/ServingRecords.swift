@@ -10,6 +10,8 @@ final class ServingRecords: Sendable {
         /// The times when responses were rendered: seconds of `SystemClock` by URL number. Answers from memory are not
         /// recorded here; the tier records them.
         var rendered: [Int64: Int64] = [:]
+        /// The pages that people opened, by URL number; times are of `SystemClock` too.
+        fileprivate(set) var readings: [Int64: Reading] = [:]
         /// By method and URL; times are of `SystemClock` too.
         fileprivate(set) var misses: [String: Miss] = [:]
         fileprivate var missByteCount = 0
@@ -31,6 +33,17 @@ final class ServingRecords: Sendable {
     func didRender(_ url: Int64, at now: Int64) {
         notes.withLock { notes in
             if notes.rendered.count < Self.maxRenderedURLs { notes.rendered[url] = now }
+        }
+    }
+
+    /// Records that a person opened a page.
+    ///
+    /// - Parameter snapshot: the id of the earlier snapshot in which it was opened; nil for a live one.
+    func didRead(_ url: Int64, snapshot: Int64?, at now: Int64) {
+        notes.withLock { notes in
+            if notes.readings.count < Self.maxRenderedURLs {
+                notes.readings[url] = Reading(url: url, snapshot: snapshot, at: now)
+            }
         }
     }
 
@@ -76,6 +89,9 @@ final class ServingRecords: Sendable {
             for (url, time) in taken.rendered where notes.rendered.count < Self.maxRenderedURLs {
                 notes.rendered[url] = max(notes.rendered[url] ?? 0, time)
             }
+            for (url, reading) in taken.readings where notes.readings[url] == nil {
+                notes.readings[url] = reading
+            }
             notes.damaged.formUnion(taken.damaged)
             for (key, miss) in taken.misses {
                 var miss = miss
@@ -88,12 +104,15 @@ final class ServingRecords: Sendable {
 
     /// Returns the notes, and removes them.
     ///
-    /// - Parameter withRendered: whether to take `rendered` too; else it stays for later.
+    /// - Parameter withRendered: whether to take `rendered` and `readings` too; else they stay for later.
     func take(withRendered: Bool) -> Notes {
         notes.withLock { notes in
             var taken = notes
             notes = Notes()
-            if !withRendered { swap(&notes.rendered, &taken.rendered) }
+            if !withRendered {
+                swap(&notes.rendered, &taken.rendered)
+                swap(&notes.readings, &taken.readings)
+            }
             return taken
         }
     }
@@ -126,7 +145,7 @@ final class RecordingHealth: Sendable {
     }
 }
 
-/// Writes records of served, missed and damaged responses to the store. Responses that are served often are evicted
+/// Writes records of served, read, missed and damaged responses to the store. Responses that are served often are evicted
 /// last, and missed URLs are fetched by the next prefetch.
 final class ServingRecordWriter: Sendable {
     private let folder: StoreFolder
@@ -170,13 +189,20 @@ final class ServingRecordWriter: Sendable {
                 taken.rendered[use.id] = max(taken.rendered[use.id] ?? 0, use.lastUse)
             }
         }
-        guard !taken.rendered.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
+        guard
+            !taken.rendered.isEmpty || !taken.readings.isEmpty || !taken.misses.isEmpty
+                || !taken.damaged.isEmpty
+        else { return }
         // Seconds since 1970 at the start of `SystemClock`.
         let epoch = SystemClock.secondsSinceEpoch() - now
         do throws(StoreError) {
             // Opened each time, since another store may have replaced it.
             let book = try ActivityDatabase(folder)
             try book.recordServed(taken.rendered.map { ($0.key, epoch + $0.value) })
+            try book.recordReadings(
+                taken.readings.values.map {
+                    Reading(url: $0.url, snapshot: $0.snapshot, at: epoch + $0.at)
+                })
             if !taken.damaged.isEmpty { try book.markDamaged(Array(taken.damaged)) }
             try book.recordMisses(
                 taken.misses.values.map { miss in

@@ -126,15 +126,20 @@ struct HomePage: PortalPage {
             html.element("ul", ["class": "recent"]) { html in
                 for read in recent {
                     html.element("li") { html in
-                        let address =
-                            context.mirrorAddress(of: read.page.href) ?? context.links.details(read.page.href)
-                        html.link(address, ["class": "name"]) {
+                        html.link(Self.address(of: read, context), ["class": "name"]) {
                             $0.isolatedText(Wording.cut(read.page.body?.title ?? read.page.href, to: 120))
                         }
                         html.element("span", ["class": "soft"]) { html in
                             // Pages can have the same title.
                             html.isolatedText(
                                 WebURL(read.page.href).map { Wording.cut($0.host + $0.path, to: 60) } ?? "")
+                            if let snapshot = read.snapshot {
+                                html.say(.comma)
+                                html.text(
+                                    html.words(
+                                        .withNote, html.words(.snapshotNumber, "\(snapshot.name)"),
+                                        html.language.moment(snapshot.started)))
+                            }
                             html.say(.comma)
                             html.time(read.at, now: context.now)
                         }
@@ -143,6 +148,17 @@ struct HomePage: PortalPage {
             }
         }
         html.element("p") { $0.link(PortalLinks.random, say: .randomPage) }
+    }
+
+    /// The address of the copy that was read, else that of the page about its URL.
+    private static func address(of read: StoreReader.ReadPage, _ context: PortalContext) -> String {
+        let mirrored =
+            if let snapshot = read.snapshot {
+                WebURL(read.page.href).flatMap { context.layout.address(of: $0, in: snapshot.id) }
+            } else {
+                context.mirrorAddress(of: read.page.href)
+            }
+        return mirrored ?? context.links.details(read.page.href)
     }
 
     /// Writes the form that filters and sorts the sites, once there are enough of them.
@@ -204,7 +220,10 @@ struct HomePage: PortalPage {
                     + ["state": card.state.rawValue, "tags": card.tags, "note": card.note]
             },
             "recent": recent.map { read -> JSONMembers in
-                ["url": read.page.href, "title": read.page.body?.title, "at": Wording.date(read.at)]
+                [
+                    "url": read.page.href, "title": read.page.body?.title,
+                    "snapshot": read.snapshot.map { "\($0.name)" }, "at": Wording.date(read.at),
+                ]
             },
         ]
     }

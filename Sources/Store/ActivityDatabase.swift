@@ -4,6 +4,7 @@ internal import Web
 /// Records of what happened to a store while it was used:
 ///
 /// - when each URL was last served, for eviction;
+/// - the pages that people read last, and their snapshots;
 /// - misses, which the next prefetch fetches;
 /// - bodies that were found damaged, which the next prefetch replaces;
 /// - the results of bundle checks;
@@ -64,6 +65,7 @@ package final class ActivityDatabase {
             \(missTable)\(verdictTable)\(damageTable)\(attemptTable)\(SnapshotFigure.table)
             """, doing: "set up")
         try addMissingColumns(connection)
+        try addMissingReadings(connection)
         return connection
     }
 
@@ -96,27 +98,20 @@ package final class ActivityDatabase {
         return times
     }
 
-    /// The URLs that were served last, the latest first, with the times in seconds since 1970.
-    func lastServed(atMost count: Int) throws(StoreError) -> [(url: Int64, at: Int64)] {
-        var served: [(url: Int64, at: Int64)] = []
-        try connection.prepare("SELECT url, at FROM served ORDER BY at DESC, url LIMIT ?").each(
-            .integer(Int64(count))
-        ) { served.append(($0.integer(0), $0.integer(1))) }
-        return served
-    }
-
-    /// Removes the times of URLs that the store no longer has, because their ids may be reused.
+    /// Removes the served times and readings of URLs that the store no longer has, because their ids may be reused.
     func deleteServedTimes(ofURLs urls: [Int64]) throws(StoreError) {
-        let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
+        let deletions = try ["served", "reading"].map { (table) throws(StoreError) in
+            try connection.prepare("DELETE FROM \(table) WHERE url = ?")
+        }
         try withTransaction { () throws(StoreError) in
-            for url in urls { try delete.run(.integer(url)) }
+            for url in urls { for delete in deletions { try delete.run(.integer(url)) } }
         }
     }
 
-    /// Replaces the served times, misses, check results and damage marks with those of another store.
+    /// Replaces the served times, readings, misses, check results and damage marks with those of another store.
     func replace(by other: ActivityDatabase) throws(StoreError) {
         try withTransaction { () throws(StoreError) in
-            for table in ["served", "miss", "verdict", "damage"] {
+            for table in ["served", "reading", "miss", "verdict", "damage"] {
                 try connection.prepare("DELETE FROM \(table)").run()
             }
         }
@@ -129,6 +124,7 @@ package final class ActivityDatabase {
                     isGood: $0.integer(4) != 0))
         }
         try recordServed(other.servedTimes().map { ($0.key, $0.value) })
+        try recordReadings(other.lastReadings(atMost: Self.maxReadings))
         try recordMisses(other.misses())
         try recordVerdicts(verdicts)
         try markDamaged(Array(other.damagedBodies()))
@@ -165,6 +161,86 @@ package final class ActivityDatabase {
             CREATE TABLE damage (sha256 bytea PRIMARY KEY);
 
             """)
+}
+
+/// A page that a person opened.
+package struct Reading: Sendable, Equatable {
+    /// The id of the URL of the page.
+    package let url: Int64
+    /// The id of the snapshot, if the person opened the page in an earlier one; nil for live snapshots.
+    package let snapshot: Int64?
+    /// Seconds since 1970.
+    package let at: Int64
+
+    package init(url: Int64, snapshot: Int64?, at: Int64) {
+        (self.url, self.snapshot, self.at) = (url, snapshot, at)
+    }
+}
+
+extension ActivityDatabase {
+    /// The maximum number of readings. Beyond it, the oldest are removed.
+    static let maxReadings = 1000
+
+    /// Creates the table of readings if an earlier version made the database. That version counted each URL that was
+    /// served as read in its live snapshot.
+    private static func addMissingReadings(_ connection: Connection) throws(StoreError) {
+        guard try !connection.hasTable("reading") else { return }
+        try connection.transaction { () throws(StoreError) in
+            // Another process may have created it meanwhile.
+            guard try !connection.hasTable("reading") else { return }
+            try connection.execute(
+                """
+                CREATE TABLE reading (url INTEGER PRIMARY KEY, snapshot INTEGER, at INTEGER NOT NULL) STRICT;
+                \(copyOfServedTimes)
+                """)
+        }
+    }
+
+    private static let copyOfServedTimes = """
+        INSERT INTO reading (url, at) SELECT url, at FROM served ORDER BY at DESC, url LIMIT \(maxReadings);
+        """
+
+    /// Records pages that people opened. A page that was read before gets the new snapshot and time.
+    package func recordReadings(_ readings: [Reading]) throws(StoreError) {
+        guard !readings.isEmpty else { return }
+        let add = try connection.prepare(
+            """
+            INSERT INTO reading (url, snapshot, at) VALUES (?, ?, ?)
+            ON CONFLICT (url) DO UPDATE SET snapshot = excluded.snapshot, at = excluded.at
+            WHERE excluded.at >= reading.at
+            """)
+        let deleteOldest = try connection.prepare(
+            """
+            DELETE FROM reading WHERE url IN (
+                SELECT url FROM reading ORDER BY at DESC, url
+                \(connection.isPostgreSQL ? "" : "LIMIT -1") OFFSET ?)
+            """)
+        try withTransaction { () throws(StoreError) in
+            // All servers use the same order, so that no two of them wait for each other (a deadlock).
+            for reading in readings.sorted(by: { ($0.url, $0.at) < ($1.url, $1.at) }) {
+                try add.run(.integer(reading.url), .optional(reading.snapshot), .integer(reading.at))
+            }
+            try deleteOldest.run(.integer(Int64(Self.maxReadings)))
+        }
+    }
+
+    /// The pages that people read last, the latest first.
+    package func lastReadings(atMost count: Int) throws(StoreError) -> [Reading] {
+        var readings: [Reading] = []
+        try connection.prepare("SELECT url, snapshot, at FROM reading ORDER BY at DESC, url LIMIT ?").each(
+            .integer(Int64(count))
+        ) {
+            readings.append(
+                Reading(url: $0.integer(0), snapshot: $0.optionalInteger(1), at: $0.integer(2)))
+        }
+        return readings
+    }
+
+    /// Creates the table of readings in PostgreSQL.
+    static let postgreSQLReadings = PostgreSQLMigration.Step(
+        name: "pages that were read",
+        sql: "CREATE TABLE reading (url bigint PRIMARY KEY, snapshot bigint, at bigint NOT NULL);",
+        filling: copyOfServedTimes)
 }
 
 extension ActivityDatabase {

@@ -29,7 +29,7 @@ enum PostgreSQLMigration {
     /// stores exist that have run it.
     static let steps: [Step] = [
         ActivityDatabase.postgreSQLStep, BodyStorageRecord.postgreSQLStep, confirmed, provenance, numbers,
-        ChannelDatabase.postgreSQLStep,
+        ChannelDatabase.postgreSQLStep, ActivityDatabase.postgreSQLReadings,
     ]
 
     /// Columns that only `larder store copy` fills, from a folder.

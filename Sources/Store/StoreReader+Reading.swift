@@ -1,37 +1,55 @@
-/// The pages that were served last, and a page by chance.
+/// The pages that people read last, and a page by chance.
 extension StoreReader {
-    /// A page that was served, and when, in seconds since 1970.
+    /// A page that a person opened, and when, in seconds since 1970.
     package struct ReadPage: Sendable, Equatable {
         package let page: StoredResponse
+        /// The earlier snapshot in which the person opened the page; nil for the live one.
+        package let snapshot: Snapshot?
         package let at: Int64
     }
 
-    /// Returns the stored pages that were served last, the latest first. Empty if this user cannot read the records.
+    /// Returns the stored pages that people read last, the latest first, each in the snapshot in which it was read if that
+    /// is still stored. Empty if this user cannot read the records.
     ///
-    /// Assets are served more often than pages. So it looks at more records than pages are wanted, but only at
-    /// `maxServedRecords`.
+    /// Some records are of pages without a title, such as pictures. So it looks at more records than pages are wanted, but
+    /// only at `maxReadings`.
     package func lastReadPages(atMost count: Int) throws(StoreError) -> [ReadPage] {
-        let served: [(url: Int64, at: Int64)]
+        let readings: [Reading]
         do throws(StoreError) {
-            served =
-                try ActivityDatabase.openIfExists(folder)?.lastServed(atMost: Self.maxServedRecords) ?? []
+            readings = try ActivityDatabase.openIfExists(folder)?.lastReadings(atMost: Self.maxReadings) ?? []
         } catch  where error.reason == .denied {
             return []
         }
-        let hrefs = try hrefsByID(served.map(\.url))
+        let hrefs = try hrefsByID(readings.map(\.url))
+        var earlierSnapshots: [Int64: Snapshot] = [:]
+        if readings.contains(where: { $0.snapshot != nil }) {
+            for site in try sites() {
+                for snapshot in site.snapshots
+                where snapshot.id != site.published && snapshot.finished != nil && snapshot.base == nil {
+                    earlierSnapshots[snapshot.id] = snapshot
+                }
+            }
+        }
+        /// Whether it is a page with a title. Styles, scripts and images have the role 1.
+        func isPage(_ response: StoredResponse) -> Bool {
+            response.role == 0 && response.status == 200 && response.body?.title?.isEmpty == false
+        }
         var pages: [ReadPage] = []
-        for record in served {
+        for reading in readings {
             guard pages.count < count else { break }
-            // Styles, scripts and images have the role 1.
-            guard let href = hrefs[record.url], let page = try response(for: href), page.role == 0,
-                page.status == 200, page.body?.title?.isEmpty == false
-            else { continue }
-            pages.append(ReadPage(page: page, at: record.at))
+            guard let href = hrefs[reading.url] else { continue }
+            if let snapshot = reading.snapshot.flatMap({ earlierSnapshots[$0] }),
+                let page = try response(for: href, ofSnapshot: snapshot.id), isPage(page)
+            {
+                pages.append(ReadPage(page: page, snapshot: snapshot, at: reading.at))
+            } else if let page = try response(for: href), isPage(page) {
+                pages.append(ReadPage(page: page, snapshot: nil, at: reading.at))
+            }
         }
         return pages
     }
 
-    private static let maxServedRecords = 400
+    private static let maxReadings = 400
 
     /// The highest id of a URL; 0 in an empty store.
     package func lastURL() throws(StoreError) -> Int64 {

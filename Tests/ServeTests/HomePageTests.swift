@@ -76,18 +76,47 @@ import Web
                 .init(href: "https://g.test/old", title: "Old", status: 410),
             ], site: "https://g.test/")
         let reader = try shelf.reader()
-        var served: [(url: Int64, at: Int64)] = [(9_999, PortalShelf.now)]
+        var readings = [Reading(url: 9_999, snapshot: nil, at: PortalShelf.now)]
         for (index, href) in [
             "https://c.test/", "https://g.test/", "https://g.test/a.js", "https://g.test/old",
         ]
         .enumerated() {
             let response = try #require(try reader.response(for: href))
-            served.append((response.url, PortalShelf.now - 100 + Int64(index)))
+            readings.append(
+                Reading(url: response.url, snapshot: nil, at: PortalShelf.now - 100 + Int64(index)))
+            // Programs and assets of pages do not make a page read.
+            try ActivityDatabase(shelf.folder).recordServed([(response.url, PortalShelf.now)])
         }
-        try ActivityDatabase(shelf.folder).recordServed(served)
+        #expect(!(try shelf.get("/").body.contains("Continue reading")))
+        try ActivityDatabase(shelf.folder).recordReadings(readings)
         let recent = try shelf.get("/?format=json").json()["recent"]?.array
         #expect(recent?.map { $0["url"]?.string } == ["https://g.test/", "https://c.test/"])
         #expect(try shelf.get("/").body.contains("Continue reading"))
+    }
+
+    @Test func `a page that was read in an earlier snapshot is opened there again`() throws {
+        let shelf = try PortalShelf()
+        for fare in ["four", "five"] {
+            try shelf.snapshot([.init(href: PortalShelf.site, title: "Ferry: \(fare) euros")])
+        }
+        let page = try #require(try shelf.reader().response(for: PortalShelf.site))
+        let (earlier, live) = (
+            "http://past-1-example-test.localhost:8080/", "http://example-test.localhost:8080/"
+        )
+        /// Snapshot 2 is live, and snapshot 9 was removed since.
+        for (index, snapshot) in ([1, nil, 2, 9] as [Int64?]).enumerated() {
+            try ActivityDatabase(shelf.folder).recordReadings([
+                Reading(url: page.url, snapshot: snapshot, at: PortalShelf.now - 100 + Int64(index))
+            ])
+            let home = try shelf.get("/").body
+            let list = home.split(separator: "class=\"recent\"").last ?? ""
+            let isEarlier = snapshot == 1
+            #expect(list.contains("href=\"\(isEarlier ? earlier : live)\" class=\"name\""), "\(list)")
+            #expect(list.contains("Ferry: \(isEarlier ? "four" : "five") euros"), "\(list)")
+            #expect(list.contains("snapshot 1") == isEarlier, "\(list)")
+            let recent = try shelf.get("/?format=json").json()["recent"]?[0]
+            #expect(recent?["snapshot"]?.string == (isEarlier ? "1" : nil))
+        }
     }
 
     @Test(arguments: [

@@ -1,7 +1,8 @@
-import Mirror
-import Store
 import TestOrigin
 import Testing
+
+@testable import Mirror
+@testable import Store
 
 @Suite struct MirrorNotesTests {
     private static let page = "https://example.test/"
@@ -48,6 +49,49 @@ import Testing
         #expect(Array(times.keys) == [try #require(before).url])
         // Times since 1970, not since the start of the machine.
         #expect(times.values.allSatisfy { $0 > 1_700_000_000 })
+    }
+
+    @Test(arguments: [0, 1_000_000])
+    func `pages that people open are recorded with their snapshot, and requests of programs are not`(
+        memoryLimit: Int
+    ) throws {
+        let opening = [
+            ("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document"),
+        ]
+        let frame = opening.dropLast() + [("Sec-Fetch-Dest", "iframe")]
+        /// The paths of the pages that were read, with their snapshots, after a request by a program and one with the fields.
+        func readings(
+            _ target: String, _ fields: [(String, String)], inFirst: Bool = false
+        ) throws -> [String] {
+            let store = try stocked()
+            try store.publish([.init(href: Self.page, text: "<p>new page")])
+            let recorded = try activity(of: store, memoryLimit: memoryLimit) { client, port in
+                let host = (inFirst ? "past-1-" : "") + "example-test.localhost:\(port)"
+                // The second response comes from memory if there is room.
+                _ = try client.get(target, host: host)
+                _ = try client.get(target, host: host, fields: fields)
+            }
+            let reader = try StoreReader(store.folder)
+            return try recorded.lastReadings(atMost: 9).map { reading in
+                let response = try ["/", "/dir/a.html"].compactMap {
+                    try reader.response(for: "https://example.test\($0)", ofSnapshot: 1)
+                }.first { $0.url == reading.url }
+                return "\(response?.href ?? "?") \(reading.snapshot.map { "\($0)" } ?? "live")"
+            }
+        }
+        #expect(try readings("/", opening) == ["\(Self.page) live"])
+        #expect(try readings("/", opening, inFirst: true) == ["\(Self.page) 1"])
+        #expect(try readings("/dir/a.html", opening, inFirst: true) == ["\(Self.page)dir/a.html 1"])
+        for fields in [
+            [], [("Accept", "*/*")], [("Accept", "text/html")], Array(frame),
+            opening + [("Sec-Purpose", "prefetch;prerender")],
+        ] as [[(String, String)]] {
+            #expect(try readings("/", fields) == [], "\(fields)")
+        }
+        // Without the fields of Fetch Metadata, an answer from memory is not recorded.
+        guard memoryLimit == 0 else { return }
+        let plain = [("Accept", "text/html"), ("Upgrade-Insecure-Requests", "1")]
+        #expect(try readings("/", plain, inFirst: true) == ["\(Self.page) 1"])
     }
 
     @Test(arguments: [0, 1_000_000])

@@ -24,6 +24,39 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
+    @Test func `a page that was read has the snapshot and the time of the last reading`() throws {
+        let activity = try ActivityDatabase(store.folder)
+        func reading(_ url: Int64, _ snapshot: Int64?, _ at: Int64) -> Reading {
+            Reading(url: url, snapshot: snapshot, at: at)
+        }
+        try activity.recordReadings([reading(1, nil, 10), reading(2, 5, 20)])
+        try activity.recordReadings([reading(1, 6, 30), reading(2, nil, 15), reading(3, nil, 25)])
+        let last = [reading(1, 6, 30), reading(3, nil, 25), reading(2, 5, 20)]
+        #expect(try activity.lastReadings(atMost: 9) == last)
+        #expect(try activity.lastReadings(atMost: 2) == Array(last.prefix(2)))
+        try activity.deleteServedTimes(ofURLs: [3])
+        #expect(try ActivityDatabase(store.folder).lastReadings(atMost: 9).map(\.url) == [1, 2])
+        let many = (1...Int64(ActivityDatabase.maxReadings)).map { reading(100 + $0, nil, 100 + $0) }
+        try activity.recordReadings(many)
+        let kept = try activity.lastReadings(atMost: 9_999)
+        #expect(kept.count == ActivityDatabase.maxReadings && kept.map(\.url).min() == 101)
+    }
+
+    @Test(.requiresFolderStore)
+    func `what an earlier version served counts once as read`() throws {
+        let earlier = try Connection(store.folder.activityDatabase, access: .readWrite)
+        try earlier.execute(
+            """
+            CREATE TABLE served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+            INSERT INTO served VALUES (1, 10), (2, 20);
+            """)
+        let activity = try ActivityDatabase(store.folder)
+        let last = [Reading(url: 2, snapshot: nil, at: 20), Reading(url: 1, snapshot: nil, at: 10)]
+        #expect(try activity.lastReadings(atMost: 9) == last)
+        try activity.recordServed([(3, 30)])
+        #expect(try ActivityDatabase(store.folder).lastReadings(atMost: 9) == last)
+    }
+
     @Test func `figures of removed snapshots are removed when others are stored`() throws {
         _ = try StoreWriter(store.folder)
         func figure(_ snapshot: Int64, _ value: String) -> SnapshotFigure {

@@ -395,7 +395,8 @@ struct ServerTests {
         let connection = try folder.connect(.readWrite)
         try connection.execute(
             """
-            DROP TABLE served, miss, verdict, damage, keeping, channel, outcome, report; UPDATE larder SET value = 1;
+            DROP TABLE served, miss, verdict, damage, keeping, channel, outcome, report, reading;
+            UPDATE larder SET value = 1;
             DROP VIEW larder_response, larder_link;
             ALTER TABLE snapshot DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed;
             ALTER TABLE snapshot DROP COLUMN archive;
@@ -446,17 +447,20 @@ struct ServerTests {
         try connection.execute(
             """
             UPDATE larder SET value = 5 WHERE name = 'version';
-            DROP VIEW larder_response; DROP TABLE channel; DROP TABLE outcome; DROP TABLE report;
+            DROP VIEW larder_response; DROP TABLE channel; DROP TABLE outcome; DROP TABLE report; DROP TABLE reading;
             ALTER TABLE snapshot DROP COLUMN number; ALTER TABLE site DROP COLUMN snapshots;
             CREATE VIEW larder_response AS SELECT 1; CREATE VIEW of_user AS SELECT * FROM larder_response;
             INSERT INTO site (name, start) VALUES ('a', 'a');
             INSERT INTO snapshot (site, started, finished) VALUES (1, 1, 2), (1, 3, 4);
+            INSERT INTO served (url, at) VALUES (7, 70);
             """)
         #expect(throws: StoreError.self) { try folder.migrate() }
         #expect(try folder.condition().needsMigration)
         try connection.execute("DROP VIEW of_user")
-        // The step before the last one was complete.
-        #expect(try folder.migrate() == ["channels of apps"])
+        // The steps before these were complete.
+        #expect(try folder.migrate() == ["channels of apps", "pages that were read"])
+        #expect(
+            try ActivityDatabase(folder).lastReadings(atMost: 2) == [Reading(url: 7, snapshot: nil, at: 70)])
         #expect(try StoreReader(folder).sites().first?.snapshots.map(\.name) == [1, 2])
         #expect(try ChannelDatabase(folder).channels() == [])
         #expect(

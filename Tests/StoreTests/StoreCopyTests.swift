@@ -76,6 +76,7 @@ struct StoreCopyTests {
         let notes = try ActivityDatabase(folder)
         try notes.recordMisses([Miss(href: "http://a/missed", isPage: true, count: 3, first: 1, last: 2)])
         try notes.recordServed([(1, 55)])
+        try notes.recordReadings([Reading(url: 1, snapshot: 1, at: 54)])
         try notes.recordVerdicts([
             BundleVerdict(href: "http://a/x", sha256: [1], name: "verified", detail: nil, isGood: true)
         ])
@@ -90,6 +91,7 @@ struct StoreCopyTests {
         var pins: [Pin]
         var misses: [Miss]
         var served: [Int64: Int64]
+        var readings: [Reading]
         var verdicts: [BundleVerdict]
         var damaged: Set<[UInt8]>
 
@@ -115,6 +117,7 @@ struct StoreCopyTests {
             pins = try reader.pins()
             let notes = try ActivityDatabase(folder)
             (misses, served) = (try notes.misses(), try notes.servedTimes())
+            readings = try notes.lastReadings(atMost: 10)
             (verdicts, damaged) = (try notes.verdicts(of: "http://a/x"), try notes.damagedBodies())
         }
     }
