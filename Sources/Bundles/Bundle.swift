@@ -259,8 +259,8 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
         return parts.joined(separator: "; ")
     }
 
-    /// The strongest digest that differs, shortened, and the sizes if they differ:
-    /// `SHA-256 a3f45d33…, expected 34f81636…; 550 bytes, expected 546`.
+    /// The strongest digest that differs, shortened, the names of the others, and the sizes if they differ:
+    /// `SHA-256 a3f45d33…, expected 34f81636…; MD5 differs too; 550 bytes, expected 546`.
     package var brief: String {
         var parts: [String] = []
         let digests = failures.filter { $0.algorithm != nil }
@@ -273,6 +273,13 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
             var expected = Self.abbreviateDigests(failure.expected)
             if expected.hasPrefix(label) { expected.removeFirst(label.count) }
             parts.append("\(source)\(Self.abbreviateDigests(failure.found)), expected \(expected)\(hint)")
+            let others = Set(
+                digests.filter { !$0.isFromResponse && $0.algorithm != failure.algorithm }.map(\.algorithm))
+            let labels = DigestAlgorithm.allCases.reversed().filter { others.contains($0) }.map(\.label)
+            if !labels.isEmpty {
+                let verb = labels.count == 1 ? "differs" : "differ"
+                parts.append("\(labels.joined(separator: " and ")) \(verb) too")
+            }
         }
         if let size = failures.first(where: { $0.source == Claim.sizeSource }) {
             parts.append("\(size.found), expected \(size.expected.split(separator: " ").first ?? "")")

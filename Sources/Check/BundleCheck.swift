@@ -280,9 +280,18 @@ package struct BundleCheck {
         }
         var report = CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
-            notes: source.manifest.notes)
+            notes: source.manifest.notes + notesAboutFolders)
         report.signer = source.signer?.key
         return report
+    }
+
+    /// Notes about folders in which the manifest's names cannot be found, although the files are there.
+    private var notesAboutFolders: [String] {
+        columns.compactMap { column in
+            guard case .folder(let folder) = column.local else { return nil }
+            return folder.noteAboutParent(
+                targets.map { folder.relativePath(of: $0.urls[column.baseIndex], base: column.root) })
+        }
     }
 
     /// Returns a local body of the bundle that matches, if it can be read.

@@ -124,6 +124,29 @@ struct SiteFolder: Sendable {
         return real.utf8.starts(with: prefix.utf8) ? String(real.dropFirst(prefix.count)) : nil
     }
 
+    /// Says that the folder above this one is probably meant: all relative paths of a manifest begin with the name of this
+    /// folder, and files are there without that name. Nil if not. Example: `md5sum dist/*.js` names the files `dist/a.js`.
+    func noteAboutParent(_ relativePaths: [String]) -> String? {
+        let prefix = (root.split(separator: "/").last ?? "") + "/"
+        let isMissing = relativePaths.allSatisfy { $0.hasPrefix(prefix) && lookUp($0) == .nothing }
+        guard !relativePaths.isEmpty, isMissing else { return nil }
+        let isThere = relativePaths.contains { path in
+            if case .file = lookUp(String(path.dropFirst(prefix.count))) { true } else { false }
+        }
+        guard isThere else { return nil }
+        return
+            "all names begin with \(prefix), the name of the folder itself; use: --dir \(Self.parent(of: path))"
+    }
+
+    /// The path of the folder above a path, relative to the same place.
+    static func parent(of path: String) -> String {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        guard let last = parts.last, last != ".", last != ".." else { return path + "/.." }
+        let parent = parts.dropLast().joined(separator: "/")
+        if path.hasPrefix("/") { return "/" + parent }
+        return parent.isEmpty ? "." : parent
+    }
+
     /// Whether a relative path is a folder.
     func isFolder(_ relative: String) -> Bool {
         let isOutside = relative.utf8.split(separator: UInt8(ascii: "/")).contains {

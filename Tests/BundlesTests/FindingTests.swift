@@ -64,17 +64,29 @@ import Web
         let (found, expected) = (Sample.hex(.sha384, of: Self.body + [1]), Sample.hex(.sha384, of: [1]))
         #expect(
             mismatch.brief
-                == "SHA-384 \(found.prefix(8))…, expected \(expected.prefix(8))…; 24 bytes, expected 23")
+                == "SHA-384 \(found.prefix(8))…, expected \(expected.prefix(8))…; MD5 differs too; "
+                + "24 bytes, expected 23")
     }
 
     @Test(arguments: [
         ([Claim(byteCount: 22)], "23 bytes, expected 22"),
         (
             [Claim(Sample.digest(.sha1, of: [1])), Claim(Sample.digest(.md5, of: [1]))],
-            "SHA-1 \(Sample.hex(.sha1, of: body).prefix(8))…, expected \(Sample.hex(.sha1, of: [1]).prefix(8))…"
+            "SHA-1 \(Sample.hex(.sha1, of: body).prefix(8))…, expected \(Sample.hex(.sha1, of: [1]).prefix(8))…; MD5 differs too"
+        ),
+        (
+            [.md5, .sha256, .sha1].map { Claim(Sample.digest($0, of: [1])) },
+            "SHA-256 \(Sample.hex(.sha256, of: body).prefix(8))…, "
+                + "expected \(Sample.hex(.sha256, of: [1]).prefix(8))…; SHA-1 and MD5 differ too"
+        ),
+        // The manifest's MD5 is right, or there is none.
+        (
+            [Claim(Sample.digest(.sha256, of: [1])), Claim(Sample.digest(.md5))],
+            "SHA-256 \(Sample.hex(.sha256, of: body).prefix(8))…, "
+                + "expected \(Sample.hex(.sha256, of: [1]).prefix(8))…"
         ),
     ])
-    func `the short form of a mismatch has only its strongest digest and its size`(
+    func `the short form of a mismatch has its strongest digest, the names of the others, and its size`(
         claims: [Claim], brief: String
     ) throws {
         guard case .mismatch(let mismatch) = finding(claims).verdict else {

@@ -44,6 +44,30 @@ import Web
     }
 
     @Test(arguments: [
+        ("dist", ["dist/js/a b.js"], "."), ("dist/", ["dist/index.html", "dist/no"], "."),
+        ("dist/js", ["js/a b.js"], "dist"), ("dist/js/..", ["dist/index.html"], "dist/js/../.."),
+        ("dist", ["dist/no"], nil), ("dist", ["dist/index.html", "index.html"], nil), ("dist", [], nil),
+        ("dist", ["index.html"], nil), ("dist", ["dis/index.html"], nil), ("dist", ["dist2/index.html"], nil),
+    ])
+    func `names that begin with the folder's own name are explained by a note`(
+        path: String, names: [String], expected: String?
+    ) throws {
+        let note = try SiteFolder(home.file(path)).noteAboutParent(names)
+        let folder = expected.map { $0 == "." ? home.path : home.file($0) }
+        #expect(note.map { String($0.split(separator: " ").last ?? "") } == folder, "\(note ?? "")")
+        guard expected != nil else { return }
+        #expect(note?.hasPrefix("all names begin with \(names[0].split(separator: "/")[0])/, ") == true)
+    }
+
+    @Test(arguments: [
+        ("dist", "."), ("build/dist/", "build"), ("../dist", ".."), ("/x/dist", "/x"), ("/dist", "/"),
+        (".", "./.."), ("x/..", "x/../.."),
+    ])
+    func `the folder above a path is named from the same place`(path: String, parent: String) {
+        #expect(SiteFolder.parent(of: path) == parent)
+    }
+
+    @Test(arguments: [
         "https://a.test/link", "https://a.test/away/secret", "https://a.test/..%2foutside/secret",
         "https://a.test/js/..%2f..%2foutside/secret", "https://a.test/pipe", "https://a.test/a%00",
         "https://a.test/no",
