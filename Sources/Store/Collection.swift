@@ -118,6 +118,8 @@ extension StoreWriter {
         _ options: CollectionOptions, progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
         let reader = try StoreReader(folder)
+        // The log does not count as content.
+        truncateLog()
         let byteCountBefore = folder.byteCount
         let indexByteCountBefore = folder.searchIndexByteCount
         // A collection that was interrupted may have left removed pages in the search index.

@@ -37,9 +37,11 @@ extension StoreWriter {
         _ options: CollectionOptions, in copy: StoreFolder
     ) throws(StoreError) -> CollectionForecast {
         if isPostgreSQL { return try forecastCollection(options) }
-        let byteCountBefore = folder.byteCount
+        var byteCountBefore = folder.byteCount
         try withExclusiveAccess(doing: "scan") { () throws(StoreError) in
             _ = try? tryTruncateLog()
+            // As in `collect`, the log does not count as content.
+            byteCountBefore = folder.byteCount
             try folder.copyWithoutBytes(to: copy)
         }
         let writer = try StoreWriter(copy)

@@ -138,6 +138,7 @@ extension StoreWriter {
             try updateStoredCounts()
             try rewriteJournal()
         }
+        truncateLog()
         return removal
     }
 

@@ -26,6 +26,7 @@ extension StoreWriter {
             // The old journal names removed rows too, which does no harm as long as the database exists.
             isJournalStale = true
         }
+        truncateLog()
     }
 
     /// Throws `.busy` if a run has the site, so that it cannot be removed now.
@@ -114,6 +115,7 @@ extension StoreWriter {
                 isJournalStale = true
             }
         }
+        truncateLog()
         return urls.count
     }
 

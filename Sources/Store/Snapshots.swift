@@ -285,6 +285,7 @@ extension StoreWriter {
             passesOnNumber: passesOnNumber)
         try updateStoredCounts()
         try rewriteJournal()
+        truncateLog()
     }
 
     func dropRows(

@@ -420,8 +420,8 @@ package final class StoreWriter {
         }
     }
 
-    /// Empties the write-ahead log, which the next reader would have to read. Does not wait for other
-    /// processes.
+    /// Empties the write-ahead log, which the next reader would have to read, and which counts as a part of the store. Does
+    /// not wait for other processes.
     func truncateLog() {
         guard !isPostgreSQL else { return }
         setBusyTimeout(milliseconds: 0)

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(.requiresFolderStore)
-    func `what an earlier version served counts once as read`() throws {
+    func `URLs that an earlier version served count once as read`() throws {
         let earlier = try Connection(store.folder.activityDatabase, access: .readWrite)
         try earlier.execute(
             """

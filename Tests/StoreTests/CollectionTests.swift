@@ -267,6 +267,24 @@ import Testing
         #expect(try left() == [[5], [4, 6]])
     }
 
+    @Test(.requiresFolderStore)
+    func `a forecast and the collection after it start from the same size of the store`() throws {
+        try store.snapshot([page("/a")])
+        let writer = try StoreWriter(store.folder)
+        // A change whose write-ahead log is not emptied.
+        try writer.add(Pin(.site, "s"), now: 3)
+        func logByteCount() -> Int64 { StoreFolder.byteCount(of: store.folder.database + "-wal") }
+        #expect(logByteCount() > 0)
+        let copy = StoreFolder(store.scratch.file("rehearsal"))
+        let forecast = try writer.forecastCollection(CollectionOptions(), in: copy)
+        #expect(forecast.result.byteCountBefore == store.folder.byteCount)
+        try writer.add(Pin(.site, "t"), now: 4)
+        #expect(logByteCount() > 0)
+        let byteCount = store.folder.byteCount - logByteCount()
+        let result = try writer.collectWithSearchIndex(CollectionOptions())
+        #expect(result.byteCountBefore == byteCount)
+    }
+
     @Test func `a forecast names the snapshots that the collection then removes, with dates and sizes`()
         throws
     {

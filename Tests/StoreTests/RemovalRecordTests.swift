@@ -1,6 +1,7 @@
-import Store
 import TestOrigin
 import Testing
+
+@testable import Store
 
 @Suite struct RemovalRecordTests {
     private let scratch: TemporaryFolder
@@ -26,6 +27,23 @@ import Testing
         }
         try writer.add(responses, to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
+    }
+
+    @Test(.requiresFolderStore, arguments: Step.allCases)
+    private func
+        `a removal and its reversal leave no write-ahead log, which would count as a part of the store`(
+            step: Step
+        ) throws
+    {
+        // A server keeps its readers open.
+        let reader = try StoreReader(folder)
+        _ = try reader.sites()
+        func logByteCount() -> Int64 { StoreFolder.byteCount(of: folder.database + "-wal") }
+        try remove(step)
+        #expect(logByteCount() == 0)
+        _ = try #require(try writer.undoRemoval())
+        #expect(logByteCount() == 0)
+        withExtendedLifetime(reader) {}
     }
 
     private func site(_ name: String) throws -> Site? {
