@@ -43,7 +43,8 @@ struct KeyedFigures<Figure: KeyedFigure> {
 }
 
 extension SnapshotTally: KeyedFigure {
-    static let kind = "tally-\(PortalLimits.maxCountedResponses)"
+    // The size includes the texts and copies of rendered pages since version 2.
+    static let kind = "tally2-\(PortalLimits.maxCountedResponses)"
 
     var members: JSONMembers {
         [
@@ -66,7 +67,8 @@ extension SnapshotTally: KeyedFigure {
 /// The media types of a snapshot.
 struct TypeTallies: KeyedFigure {
     let types: [TypeTally]
-    static let kind = "types-\(PortalLimits.maxCountedResponses)"
+    // The bodies of other responses than pages and assets have tallies of their own since version 2.
+    static let kind = "types2-\(PortalLimits.maxCountedResponses)"
 
     init(_ types: [TypeTally]) { self.types = types }
 

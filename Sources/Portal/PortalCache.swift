@@ -124,8 +124,9 @@ package final class PortalCache {
         try cache.update(from: reader)
         for site in try cache.sites(reader) {
             guard !isStopped() else { break }
-            if let snapshot = SiteReport.shownSnapshot(of: site) { _ = try cache.tally(of: snapshot, reader) }
-            _ = try (cache.types(of: site, reader), cache.icon(of: site, reader))
+            _ = try (
+                cache.tallies(of: site, reader), cache.types(of: site, reader), cache.icon(of: site, reader)
+            )
             _ = try cache.changeCounts(of: site, reader)
         }
         // The cache has only a weak reference to the reader.
@@ -231,6 +232,15 @@ package final class PortalCache {
         try figure(\.tallies, of: snapshot, reader) { () throws(StoreError) in
             try reader.tally(ofSnapshot: snapshot.id, limit: PortalLimits.maxCountedResponses)
         }
+    }
+
+    /// The counts of the snapshots that the timeline of a site counts, by their ids.
+    func tallies(of site: Site, _ reader: StoreReader) throws(StoreError) -> [Int64: SnapshotTally] {
+        var tallies: [Int64: SnapshotTally] = [:]
+        for snapshot in SnapshotTimeline.countedSnapshots(of: site) {
+            tallies[snapshot.id] = try tally(of: snapshot, reader)
+        }
+        return tallies
     }
 
     /// The media types in the shown snapshot of a site, with the same limit.

@@ -119,11 +119,12 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The sections of a site's page, and the links of ended jobs
     case problems, allProblems, causeServerError, causeRefused, causeNoAddress, causeNotStored, causePart,
-        causeOther, oneResponse, responseCount, noChanges, addedCount, changedCount, goneCount, movedCount,
+        causeOther, oneAsset, manyAssets, noChanges, addedCount, changedCount, goneCount, movedCount,
         confirmedAt,
         advanced, manifest, trustedKeys, kindImages, kindStyles, kindFonts, kindMedia, kindDocuments,
         kindData,
-        kindOther, toTheSite, viewProblem, viewProblems, jobLog, phaseFetching, phaseRendering, phaseStoring,
+        kindOther, kindAdditional, toTheSite, viewProblem, viewProblems, jobLog, phaseFetching,
+        phaseRendering, phaseStoring,
         phaseIndexing, notifyOn,
         notifyOff
 

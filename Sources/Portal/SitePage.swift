@@ -30,7 +30,8 @@ struct SitePage: PortalPage {
         (tags, note) = (labels.tags, labels.note)
         self.site = try cache.report(on: site, reader)
         timeline = SnapshotTimeline(
-            site: self.site, changes: try cache.changeCounts(of: site, reader),
+            site: self.site, tallies: try cache.tallies(of: site, reader),
+            changes: try cache.changeCounts(of: site, reader),
             hasScreenshots: try reader.hasScreenshots(of: site))
         hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderListing.list(
@@ -172,7 +173,7 @@ struct SitePage: PortalPage {
                     (html.words(.figureSize), true),
                 ])
                 html.element("tbody") { html in
-                    for type in types {
+                    for type in types where type.count > 0 {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { html in
                                 html.isolatedText(type.type ?? html.words(.notSpecified))
@@ -180,6 +181,13 @@ struct SitePage: PortalPage {
                             html.element("td", ["class": "number"], text: html.language.number(type.count))
                             html.element("td", ["class": "number"], text: html.language.bytes(type.byteCount))
                         }
+                    }
+                    let additional = types.additionalByteCount
+                    guard additional > 0 else { return }
+                    html.element("tr") { html in
+                        html.element("th", ["scope": "row"], say: .kindAdditional)
+                        html.element("td", ["class": "number"], text: "")
+                        html.element("td", ["class": "number"], text: html.language.bytes(additional))
                     }
                 }
             }
@@ -190,15 +198,26 @@ struct SitePage: PortalPage {
     private var areTypesCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.maxCountedResponses }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        site.members(context) + [
-            "types": types.map { type -> JSONMembers in
-                ["type": type.type, "responses": type.count, "bytes": type.byteCount]
-            },
+        site.members(context) + types.typeMembers + [
             "hosts": hosts.items.map { $0.members(context) }, "folder": folder.members(context),
             "linkCheck": linkCheck.map { summary in
                 let number = site.site.snapshots.first { $0.id == summary.snapshot }?.name.number
                 return ["at": Wording.date(summary.at), "snapshot": number] + summary.members
             },
+        ]
+    }
+}
+
+extension [TypeTally] {
+    /// The size of the bodies of other responses than pages and assets.
+    var additionalByteCount: Int64 { reduce(0) { $0 + ($1.count == 0 ? $1.byteCount : 0) } }
+
+    /// The types of pages and assets as JSON, and the size of the other bodies.
+    var typeMembers: JSONMembers {
+        [
+            "types": filter { $0.count > 0 }.map { type -> JSONMembers in
+                ["type": type.type, "responses": type.count, "bytes": type.byteCount]
+            }, "additionalBytes": additionalByteCount,
         ]
     }
 }

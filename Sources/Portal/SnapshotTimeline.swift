@@ -5,6 +5,8 @@ internal import Web
 /// The section of a site's page that lists its snapshots, the newest first, with what changed in each.
 struct SnapshotTimeline {
     let site: SiteReport
+    /// The numbers of pages and assets of snapshots, by their ids. Older and large snapshots are left out.
+    let tallies: [Int64: SnapshotTally]
     /// The numbers of changes since the snapshot before, by the id of the later snapshot. Older and large snapshots are
     /// left out.
     let changes: [Int64: ChangesSinceEarlier]
@@ -13,6 +15,14 @@ struct SnapshotTimeline {
     /// The maximum number of snapshots that are compared with the one before, and their maximum number of responses.
     static let maxComparisons = 6
     static let maxComparedResponses = 3_000
+
+    /// The snapshots whose pages and assets are counted: the latest ones, and the shown one, whose counts are on the page in
+    /// any case.
+    static func countedSnapshots(of site: Site) -> [Snapshot] {
+        let shown = SiteReport.shownSnapshot(of: site)?.id
+        return site.snapshots.suffix(maxComparisons).filter { $0.responseCount <= maxComparedResponses }
+            + site.snapshots.filter { $0.id == shown }
+    }
 
     /// The pairs of complete snapshots whose changes are shown, the latest first.
     static func pairs(of site: Site) -> [(from: Snapshot, to: Snapshot)] {
@@ -94,7 +104,11 @@ struct SnapshotTimeline {
     private func writeChanges(
         in snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext
     ) {
-        html.element("span", text: html.count(snapshot.responses, .oneResponse, .responseCount))
+        if let tally = tallies[snapshot.id], !tally.isCapped {
+            let pages = html.count(tally.pages, .onePage, .manyPages)
+            let assets = html.count(tally.assets, .oneAsset, .manyAssets)
+            html.element("span", text: pages + html.words(.comma) + assets)
+        }
         if let counts = changes[snapshot.id] {
             if counts.isEmpty { html.element("span", say: .noChanges) }
             let address = context.links.changes(

@@ -9,6 +9,10 @@ struct StorageByKind {
 
     enum Kind: CaseIterable {
         case pages, images, scripts, styles, fonts, media, documents, data, other
+        /// The bodies of errors and redirects, and the texts, pictures and copies of rendered pages.
+        case additional
+
+        init(_ tally: TypeTally) { self = tally.count == 0 ? .additional : Self(tally.type) }
 
         /// - Parameter type: the media type without parameters; nil if there was none.
         init(_ type: String?) {
@@ -46,13 +50,14 @@ struct StorageByKind {
             case .documents: .kindDocuments
             case .data: .kindData
             case .other: .kindOther
+            case .additional: .kindAdditional
             }
         }
     }
 
     init(_ types: [TypeTally]) {
         kinds = Kind.allCases.compactMap { kind in
-            let own = types.filter { Kind($0.type) == kind }
+            let own = types.filter { Kind($0) == kind }
             guard !own.isEmpty else { return nil }
             return (kind, own.reduce(0) { $0 + $1.count }, own.reduce(0) { $0 + $1.byteCount })
         }.sorted { $0.byteCount > $1.byteCount }
@@ -83,7 +88,8 @@ struct StorageByKind {
                                     html.element("rect", ["width": "\(width)", "height": "1"]) { _ in }
                                 }
                             }
-                            html.element("td", ["class": "number"], text: html.language.number(count))
+                            html.element(
+                                "td", ["class": "number"], text: count > 0 ? html.language.number(count) : "")
                             html.element("td", ["class": "number"], text: html.language.bytes(byteCount))
                         }
                     }

@@ -14,7 +14,8 @@ struct StoragePage: PortalPage {
         let types: [TypeTally]
         /// The same by kind, the largest first.
         let kinds: StorageByKind
-        var byteCount: Int64 { types.reduce(0) { $0 + Int64($1.byteCount) } }
+        /// The size that all pages of the portal show.
+        var byteCount: Int64 { site.tally.byteCount }
 
         init(_ site: SiteReport, _ types: [TypeTally]) {
             (self.site, self.types, kinds) = (site, types, StorageByKind(types))
@@ -169,7 +170,7 @@ struct StoragePage: PortalPage {
         case .pages: "html"
         case .images, .media: "media"
         case .scripts, .styles, .data: "code"
-        case .fonts, .documents, .other: "other"
+        case .fonts, .documents, .other, .additional: "other"
         }
     }
 
@@ -210,10 +211,7 @@ struct StoragePage: PortalPage {
             "sites": usages.map { usage -> JSONMembers in
                 [
                     "site": usage.site.site.name, "bytes": usage.byteCount,
-                    "types": usage.types.map { type -> JSONMembers in
-                        ["type": type.type, "responses": type.count, "bytes": type.byteCount]
-                    },
-                ]
+                ] + usage.types.typeMembers
             },
         ]
     }

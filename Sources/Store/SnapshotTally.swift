@@ -20,6 +20,8 @@ package struct SnapshotTally: Sendable, Equatable {
 package struct TypeTally: Sendable, Equatable {
     /// Nil if the responses had no type.
     package let type: String?
+    /// The number of pages and assets. It is 0 for the bodies that only other responses have: errors, redirects, and the
+    /// texts, pictures and copies of rendered pages.
     package let count: Int
     package let byteCount: Int64
 
@@ -100,9 +102,8 @@ extension StoreReader {
     }
 
     /// Returns the media types of the first `limit` responses with a body in a snapshot, the most frequent
-    /// first. The counts are those of pages and assets that were found, as in `tally`. The sizes also include the bodies of
-    /// errors, and the texts and pictures of rendered pages. A body that several responses of a type share is counted
-    /// once.
+    /// first. The counts are those of pages and assets that were found, as in `tally`. The bodies of other responses have
+    /// tallies of their own, with the count 0. A body that several responses of a type share is counted once.
     package func types(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
         var types: [TypeTally] = []
         try eachRow(
@@ -115,7 +116,7 @@ extension StoreReader {
                     WHERE body IS NOT NULL LIMIT ?2) AS few
                 GROUP BY type, body) AS bodies
             JOIN body ON body.id = bodies.body
-            GROUP BY type ORDER BY 2 DESC, 1 NULLS FIRST
+            GROUP BY type, responses > 0 ORDER BY 2 DESC, 1 NULLS FIRST
             """, .integer(snapshot), .integer(Int64(limit))
         ) { row in
             types.append(

@@ -162,10 +162,53 @@ import Web
         #expect(listJSON["brokenURLs"]?.array == nil && listJSON["notFoundURLs"]?.array?.count == 2)
     }
 
-    @Test func `one response is counted in the singular`() throws {
+    @Test func `each snapshot has the numbers of its pages and assets, as on the rest of the page`() throws {
         let shelf = try PortalShelf([.init(href: Self.start, text: "one")])
-        #expect(try shelf.get("/-/sites/1").body.contains(">1 response<"))
-        #expect(try shelf.get("/-/sites/1", in: .german).body.contains(">1 Antwort<"))
+        #expect(try shelf.get("/-/sites/1").body.contains(">1 page, 0 assets<"))
+        #expect(try shelf.get("/-/sites/1", in: .german).body.contains(">1 Seite, 0 Ressourcen<"))
+        try shelf.snapshot([
+            .init(href: Self.start, text: "one"), .init(href: Self.start + "a", text: "two"),
+            .init(href: Self.start + "a.png", text: "png", role: 1, type: "image/png"),
+            .init(href: Self.start + "gone", text: nil, status: 404),
+            .init(href: Self.start + "robots.txt", text: "", role: 3, type: "text/plain"),
+        ])
+        let page = try shelf.get("/-/sites/1").body
+        #expect(page.contains(">1 page, 0 assets<") && page.contains(">2 pages, 1 asset<"), "\(page)")
+        #expect(page.contains("<dt>Pages</dt><dd>2</dd>") && page.contains("<dt>Assets</dt><dd>1</dd>"))
+    }
+
+    @Test func `all pages show one size of a site, and name the part beside its pages and assets`() throws {
+        let shelf = try PortalShelf()
+        let (page, copy) = (String(repeating: "p", count: 40_000), String(repeating: "c", count: 300_000))
+        try shelf.snapshot([
+            .init(href: Self.start, text: page),
+            .init(href: Self.start, text: copy, request: .frozen, role: 2, type: "text/plain"),
+            // The same bytes under two types are stored once.
+            .init(href: Self.start + "a.css", text: "same", role: 1, type: "text/css", form: "css"),
+            .init(href: Self.start + "b.css", text: "same", role: 1, type: "text/plain", form: "css"),
+        ])
+        let snapshot = try #require(try shelf.reader().sites()[0].snapshots.first)
+        // A server of an earlier version counted less.
+        ActivityDatabase.store(
+            [
+                SnapshotFigure(
+                    of: snapshot.id, kind: "tally-20000", key: try #require(snapshot.figureKey),
+                    value:
+                        "{\"pages\":1,\"assets\":2,\"redirects\":0,\"isCapped\":false,\"bytes\":7,\"isEstimate\":false}"
+                )
+            ], keepingOnly: [snapshot.id], in: shelf.folder)
+        let byteCount = 340_004
+        #expect(try shelf.get("/?format=json").json()["sites"]?[0]?["bytes"]?.int == byteCount)
+        #expect(try shelf.get("/-/room?format=json").json()["sites"]?[0]?["bytes"]?.int == byteCount)
+        let site = try shelf.get("/-/sites/1?format=json").json()
+        #expect(site["bytes"]?.int == byteCount && site["additionalBytes"]?.int == 300_000)
+        #expect(site["types"]?.array?.allSatisfy { $0["responses"]?.int ?? 0 > 0 } == true)
+        for target in ["/", "/-/sites/1", "/-/room"] {
+            #expect(try shelf.get(target).body.contains("340.0 kB"), "\(target)")
+        }
+        let table = try shelf.get("/-/sites/1").body
+        #expect(!table.contains("<td class=\"number\">0</td>"), "\(table)")
+        #expect(table.contains("texts and copies of rendered pages"), "\(table)")
     }
 
     @Test func `sizes in German have one decimal comma`() throws {
@@ -221,10 +264,11 @@ import Web
             TypeTally(type: "text/html", count: 2, byteCount: 7),
             TypeTally(type: "image/gif", count: 1, byteCount: 5),
             TypeTally(type: nil, count: 1, byteCount: 0),
+            TypeTally(type: "text/html", count: 0, byteCount: 9),
         ]
         let kinds = StorageByKind(tallies).kinds
-        #expect(kinds.map(\.kind) == [.images, .pages, .other])
-        #expect(kinds.map(\.count) == [2, 2, 1])
+        #expect(kinds.map(\.kind) == [.images, .additional, .pages, .other])
+        #expect(kinds.map(\.count) == [2, 0, 2, 1])
     }
 
     @Test(arguments: [
