@@ -122,9 +122,9 @@ extension Portal {
         if let mistake = try unknownTarget(of: command, reader) {
             return refusal(404, mistake.phrase, visitor)
         }
-        // The user may want a copy of a page that is stored already, but should know that it is.
-        if case .prefetch(let address, let settings) = command, settings.isOnlyPage, form["again"] != "1",
-            let page = try StoredPageNotice(of: address, command.form.fields, reader)
+        // The user may want a copy of pages that are stored already, but should know that they are.
+        if case .prefetch(let address, let settings) = command, form["again"] != "1",
+            let page = try StoredPageNotice(of: address, settings, command.form.fields, reader)
         {
             return html(page, "/", visitor)
         }

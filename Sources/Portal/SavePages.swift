@@ -29,51 +29,82 @@ struct AddPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { ["url": form["url"]] }
 }
 
-/// The answer to the form that saves one page, if another site has that page already: where it is, how old it is, and how
-/// to save it all the same.
+/// The answer to the form that saves a page or adds a site, if another site has that page or pages of that site already:
+/// where they are, how old they are, and how to save them all the same.
 struct StoredPageNotice: PortalPage {
     private let href: String
-    /// The site that has the page.
+    /// The site that has the pages.
     private let site: Site
+    /// Whether the form saves one page.
+    private let isOnePage: Bool
+    /// Whether the page itself is stored.
+    private let isStored: Bool
     /// The title of the site's start page, or the site's name.
     private let siteTitle: String
     private let age: CopyAge
     /// The fields of the form that was sent.
     private let fields: [(name: String, value: String)]
 
-    let title = "Stored already"
-    var heading: Sentence? { .alreadyStoredTitle }
+    var title: String { isOnePage ? "Stored already" : "Partly stored already" }
+    var heading: Sentence? { isOnePage ? .alreadyStoredTitle : .partlyStoredTitle }
     let section = PortalSection.sites
     /// 409 Conflict: the page is stored already, and the form was not carried out.
     let status = 409
 
-    /// Nil if no other site has the page. A site that starts at the page is updated.
+    /// Nil if no other site has the page or, for the form that adds a site, a page where that site starts. A site that starts
+    /// at the page is updated.
     ///
-    /// - Parameter address: the URL as the user typed it.
+    /// - Parameters:
+    ///   - address: the URL as the user typed it.
+    ///   - settings: the settings in the form.
     init?(
-        of address: String, _ fields: [(name: String, value: String)], _ reader: StoreReader
+        of address: String, _ settings: SiteSettingsForm, _ fields: [(name: String, value: String)],
+        _ reader: StoreReader
     ) throws(StoreError) {
-        guard let href = (try? WebURL.parseUserInput(address))?.key.href else { return nil }
+        guard let url = (try? WebURL.parseUserInput(address))?.key else { return nil }
+        let href = url.href
         let sites = try reader.sites()
-        let versions = try reader.versions(of: href)
-        guard !sites.contains(where: { $0.name == href && $0.published != nil }),
-            let row = versions.first(where: {
-                $0.isVisible && $0.response.request == .get && $0.response.status == 200
-            }),
-            let site = sites.first(where: { $0.name == row.site })
-        else { return nil }
+        guard !sites.contains(where: { $0.name == href && $0.published != nil }) else { return nil }
+        let row = try reader.versions(of: href).first {
+            $0.isVisible && $0.response.request == .get && $0.response.status == 200
+        }
+        let site: Site
+        if let row, let owner = sites.first(where: { $0.name == row.site }) {
+            (site, age) = (owner, row.age)
+        } else if !settings.isOnlyPage,
+            let inside = Self.site(startingInScopeOf: url, settings, among: sites),
+            let live = inside.snapshots.first(where: { $0.id == inside.published })
+        {
+            (site, age) = (inside, CopyAge(of: live, in: inside))
+        } else {
+            return nil
+        }
+        (isOnePage, isStored) = (settings.isOnlyPage, row != nil)
         let siteTitle = try site.start.first.flatMap { (start) throws(StoreError) in
             try reader.response(for: start)?.body?.title
         }
         self.siteTitle = siteTitle.flatMap { $0.isEmpty ? nil : $0 } ?? site.name
-        (self.href, self.site, self.fields, age) = (href, site, fields, row.age)
+        (self.href, self.site, self.fields) = (href, site, fields)
+    }
+
+    /// A complete site that starts at a page of the site that would be added. http and https are one host.
+    private static func site(
+        startingInScopeOf url: WebURL, _ settings: SiteSettingsForm, among sites: [Site]
+    ) -> Site? {
+        let folder = url.path[...(url.path.lastIndex(of: "/") ?? url.path.startIndex)]
+        return sites.first { site in
+            guard site.published != nil, let start = site.start.first.flatMap({ WebURL($0) }),
+                start.host == url.host, start.port == url.port
+            else { return false }
+            return settings.scope != "path" || start.path.hasPrefix(folder)
+        }
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "url soft"]) { $0.url(href) }
         html.element("div", ["class": "notice"]) { html in
             html.element("p") { html in
-                html.say(.alreadyStored)
+                html.say(isOnePage ? .alreadyStored : .partlyStored)
                 html.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(siteTitle, to: 120)) }
                 html.say(.alreadyStoredFetched)
                 html.time(age.fetched, now: context.now)
@@ -83,15 +114,17 @@ struct StoredPageNotice: PortalPage {
                 }
                 html.say(.fullStop)
             }
+            if !isOnePage { html.element("p", say: .partlyStoredHint) }
         }
         html.element("div", ["class": "orders"]) { html in
-            if let address = context.mirrorAddress(of: href) {
+            if isStored, let address = context.mirrorAddress(of: href) {
                 html.link(address, ["class": "button"], say: .doOpen)
             }
             html.commandButton(
                 "update", .doUpdateThatSite, about: siteTitle, context, fields: [("site", site.name)])
             html.commandButton(
-                "prefetch", .doSaveAnyway, about: href, context, fields: fields + [("again", "1")])
+                "prefetch", isOnePage ? .doSaveAnyway : .doAddSeparateSite, about: href, context,
+                fields: fields + [("again", "1")])
         }
     }
 

@@ -307,6 +307,11 @@ extension Sentence {
         case .alreadyStoredFetched: ", fetched "
         case .doUpdateThatSite: "Update that site"
         case .doSaveAnyway: "Save it anyway"
+        case .partlyStoredTitle: "Partly stored already"
+        case .partlyStored: "Pages of this site are stored already, as part of "
+        case .partlyStoredHint:
+            "A separate site has these pages too, with its own name and its own updates. Equal files are stored once."
+        case .doAddSeparateSite: "Add it as a separate site"
         case .addLead:
             "Larder fetches the page itself, without your logins in this browser. Check the URL before you continue."
         case .saveTitle: "Save from the browser"

@@ -320,6 +320,11 @@ extension Sentence {
         case .alreadyStoredFetched: ", abgerufen "
         case .doUpdateThatSite: "Diese Website aktualisieren"
         case .doSaveAnyway: "Trotzdem speichern"
+        case .partlyStoredTitle: "Teilweise schon gespeichert"
+        case .partlyStored: "Seiten dieser Website sind schon gespeichert, als Teil von "
+        case .partlyStoredHint:
+            "Eine eigene Website enthält diese Seiten ebenfalls, mit eigenem Namen und eigenen Aktualisierungen. Gleiche Dateien werden nur einmal gespeichert."
+        case .doAddSeparateSite: "Als eigene Website hinzufügen"
         case .addLead:
             "Larder ruft die Seite selbst ab, ohne Ihre Anmeldungen in diesem Browser. Prüfen Sie die URL, bevor Sie fortfahren."
         case .saveTitle: "Aus dem Browser speichern"

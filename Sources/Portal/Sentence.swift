@@ -99,7 +99,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         doInstallTimer
 
     // Saving pages from the browser, and its extension
-    case alreadyStoredTitle, alreadyStored, alreadyStoredFetched, doUpdateThatSite, doSaveAnyway
+    case alreadyStoredTitle, alreadyStored, alreadyStoredFetched, doUpdateThatSite, doSaveAnyway,
+        partlyStoredTitle, partlyStored, partlyStoredHint, doAddSeparateSite
     case addTitle, addLead, saveTitle, saveLead, saveBookmark, saveBookmarkHint, extensionTitle,
         extensionLead, extensionInstall, extensionUnpack, doDownloadExtension, pairCode, pairCodeHint, doPair,
         pairedTitle, doUnpair,

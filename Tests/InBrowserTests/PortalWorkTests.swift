@@ -150,6 +150,9 @@ struct PortalWorkTests {
             0
             """)
         try press("Download", visit)
+        // Another site starts on the same host.
+        try waitUntil(visit, "document.querySelector('h1')?.innerText === 'Partly stored already'")
+        try press("Add it as a separate site", visit)
         try waitUntil(visit, "Number(document.querySelector('[data-figure=pages]')?.textContent) >= 1")
         try press("Stop", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Stopped'")

@@ -371,13 +371,53 @@ import Web
         ] {
             #expect(notice.text.contains(words), "\(words): \(notice.text)")
         }
-        // Another page, the whole site, the page for which there is a site, and the second request.
+        // Another page, the page for which there is a site, and the second request.
         for form in [
-            "url=https://example.test/other&what=page", "url=https://example.test/json&what=site",
-            "url=\(site)&what=page", "url=https://example.test/json&what=page&again=1",
+            "url=https://example.test/other&what=page", "url=\(site)&what=page",
+            "url=https://example.test/json&what=page&again=1",
         ] {
             #expect(try save(form).status == 303, "\(form)")
         }
+    }
+
+    @Test(arguments: [
+        // The start page is in another site; the other site starts within the new one, also by http.
+        ("url=https://example.test/docs/json", true), ("url=https://example.test/", true),
+        ("url=http://example.test/", true), ("url=example.test/docs/&scope=path", true),
+        ("url=https://example.test/blog/", true), ("url=https://example.test/blog/&scope=path", false),
+        ("url=https://example.test/docs/start", false), ("url=https://example.test/&again=1", false),
+        ("url=https://example.test:81/", false), ("url=https://www.example.test/", false),
+        // A site whose first run failed has no pages.
+        ("url=https://failed.test/a", false),
+    ])
+    func `a site that has pages of another one is added if the user says so again`(
+        form: String, isAsked: Bool
+    ) throws {
+        let start = "https://example.test/docs/start"
+        let shelf = try PortalShelf()
+        try shelf.snapshot(
+            [
+                .init(href: start, title: "Docs"),
+                .init(href: "https://example.test/docs/json", title: "json"),
+            ],
+            site: start)
+        try shelf.snapshot([], site: "https://failed.test/", isComplete: false)
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let answer = try send("prefetch", "\(form)&what=site&every=daily", shelf, jobRunner)
+        #expect(answer.status == (isAsked ? 409 : 303))
+        #expect(jobRunner.jobs.isEmpty == isAsked)
+        guard isAsked else { return }
+        let text = String(decoding: answer.bytes, as: UTF8.self)
+        for words in [
+            "Pages of this site are stored already, as part of <a href=\"/-/sites/1\">", "Docs",
+            "Update that site", "Add it as a separate site", "name=\"again\" value=\"1\"",
+            "name=\"every\" value=\"daily\"",
+        ] {
+            #expect(text.contains(words), "\(words): \(text)")
+        }
+        // Only a stored start page can be opened.
+        #expect(text.contains("localhost:8080/docs/json\"") == form.hasSuffix("json"))
     }
 
     @Test func `saved settings offer an update until one is queued`() {
