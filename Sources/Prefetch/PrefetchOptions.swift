@@ -15,7 +15,8 @@ public struct PrefetchOptions: Sendable {
     /// False fetches only the start pages with everything that they need, and follows none of their links. A stored
     /// site that has more pages is not reduced to one: that is an error.
     public var followsLinks = true
-    /// How stored responses of the site are used. `offline` and `refresh-behind` are not allowed.
+    /// How stored responses of the site are used. `offline` is not allowed. `refresh-behind` uses stored responses
+    /// without refreshing them, because a run has nothing in the background.
     public var policy = CachePolicy.revalidate
     /// The keys that may sign the manifest of the site, if it has one: minisign's text (`RW…`), the path of a `.pub` file,
     /// or `first-use` for the key that the manifest names. Any one of them suffices. They are stored with the site in place

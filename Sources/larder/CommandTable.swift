@@ -124,11 +124,6 @@ extension CommandEntry {
                 Bundles of a manifest are served byte for byte, with their digests and Larder-Bundle: verified. A bundle that
                 does not match its digest is never served.
                 """,
-                """
-                Cache policies: protocol (RFC 9111), prefer-cache (load only missing responses), offline (load nothing), reload,
-                reload-end-to-end, revalidate (check every stored response), refresh-behind (serve the stored response, then
-                refresh it), auto (protocol while the server answers, else offline). See larder help policies.
-                """,
             ], run: ServeCommand.run),
         CommandEntry(
             name: "open", operands: "[SITE|URL|SITE@N|URL@N]", operandCount: 0...1,

@@ -1,3 +1,5 @@
+internal import LarderKit
+
 /// A help text on a subject that concerns several commands: `larder help TOPIC`. To add one, add it to
 /// `all`; the help, `docs/commands.md` and suggestions follow. `TopicBlock` in HelpCommand.swift describes
 /// its layout.
@@ -62,21 +64,36 @@ struct HelpTopic: Sendable {
 
     private static let policies = HelpTopic(
         name: "policies", summary: "When to use stored responses and when the network",
-        text: """
-              protocol           RFC 9111: use fresh responses from the store; check stale ones with the server
-                                 (default of larder proxy)
-              prefer-cache       use the stored response, however old; load only missing ones
-              offline            use the stored response, however old; never load (default of larder serve)
-              reload             always load
-              reload-end-to-end  always load, and ask caches on the way to do the same
-              revalidate         check every stored response with the server (default of larder prefetch and
-                                 larder record)
-              refresh-behind     serve the stored response at once, then refresh it in the background
-              auto               protocol while the server answers, offline while it does not
+        text: CachePolicy.allCases.map { "  " + $0.rawValue.padded(19) + explanation(of: $0) }.joined(
+            separator: "\n")
+                + """
 
-            Bundles of a manifest are independent of the policy: one that is stored with the right digest is
-            served without a request, any other is loaded.
-            """)
+
+                Bundles of a manifest are independent of the policy: one that is stored with the right digest is
+                served without a request, any other is loaded.
+                """)
+
+    /// Returns the right column of the table of policies. A new policy does not compile before it is added here.
+    private static func explanation(of policy: CachePolicy) -> String {
+        switch policy {
+        case .protocol:
+            """
+            RFC 9111: use fresh responses from the store; check stale ones with the server
+                                 (default of larder proxy)
+            """
+        case .preferCache: "use the stored response, however old; load only missing ones"
+        case .offline: "use the stored response, however old; never load (default of larder serve)"
+        case .reload: "always load"
+        case .reloadEndToEnd: "always load, and ask caches on the way to do the same"
+        case .revalidate:
+            """
+            check every stored response with the server (default of larder prefetch and
+                                 larder record)
+            """
+        case .refreshBehind: "serve the stored response at once, then refresh it in the background"
+        case .auto: "protocol while the server answers, offline while it does not"
+        }
+    }
 
     private static let postgres = HelpTopic(
         name: "postgres", summary: "Keep the store in PostgreSQL, for several machines",

@@ -33,6 +33,12 @@ import Web
         #expect(try Sample.manifest(manifest.json).bundles.count == manifest.bundles.count)
     }
 
+    @Test func `the schema has exactly the cache policies that exist`() throws {
+        let schema = try JSONValue.parse(Self.bytes(Self.root + "/manifests/larder.schema.json").span)
+        let names = schema["properties"]?["policy"]?["enum"]?.array?.compactMap(\.string)
+        #expect(names == CachePolicy.allCases.map(\.rawValue))
+    }
+
     @Test func `the schema has exactly the keys that are read`() throws {
         let schema = try JSONValue.parse(Self.bytes(Self.root + "/manifests/larder.schema.json").span)
         let parts: [(JSONValue?, String)] = [

@@ -1,4 +1,5 @@
 import Glibc
+import LarderKit
 import TestOrigin
 import Testing
 
@@ -171,6 +172,17 @@ import Testing
         }
         let isCurrent = SourceText.read(path) == text
         #expect(isCurrent, "run LARDER_WRITE_DOCUMENTS=1 scripts/test --filter PagesTests")
+    }
+
+    @Test(arguments: ["/docs/guide.md", "/Sources/LarderKit/LarderKit.docc/Apps.md"])
+    func `the table of cache policies in a document has each policy`(document: String) {
+        let text = SourceText.read(SourceText.root + document)
+        let cells = text.split(separator: "\n").filter { $0.hasPrefix("|") }.flatMap {
+            $0.dropFirst().prefix { $0 != "|" }.split(separator: ",")
+        }
+        for policy in CachePolicy.allCases {
+            #expect(cells.contains { $0.contains("`\(policy.rawValue)`") }, "\(policy)")
+        }
     }
 
     @Test func `replay has no options for network requests, which it never sends`() throws {

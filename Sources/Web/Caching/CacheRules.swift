@@ -149,7 +149,7 @@ extension CacheRules.Rule {
     /// - `type=`: only for responses of this media type
     /// - `max-age=`: the minimum lifetime in seconds; with `!` before the number, the exact one
     /// - `allowed`, `memory-only`, `not-allowed`: where responses may be stored
-    /// - `policy=`: one of the eight cache policies
+    /// - `policy=`: a cache policy (`CachePolicy`)
     /// - `no-query`: a response to the URL without the query, or with another one, may be served instead
     /// - `version=rev,build`: parameters that distinguish versions, any of which may be served instead
     /// - `any-order`: a response to the same parameters in another order may be served instead
