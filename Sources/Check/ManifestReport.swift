@@ -127,7 +127,7 @@ extension ManifestReport {
         let base = WebURL(site.name)
         var hrefs: [String] = []
         try reader.eachListedResponse(site: site.id) { row in
-            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true {
+            if row.body != nil, row.status < 300, types?.matches(row.type) ?? true {
                 hrefs.append(row.href)
             }
             return true

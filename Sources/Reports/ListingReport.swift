@@ -92,37 +92,30 @@ public struct ListedURL: Sendable, Equatable {
     /// Whether the site says that the URL does not exist: 404 or 410, without a page that an application shows there.
     public var isMissing: Bool { (status == 404 || status == 410) && byteCount == nil }
 
-    init(_ row: ListedResponse) {
-        url = row.href
-        status = row.status
-        type = row.type
-        byteCount = row.byteCount
-        sha256 = row.sha256.map { Hex.encode($0) }
-        isAsset = row.role != 0
-        snapshot = row.snapshot
-        fetched = row.fetched
-    }
-
     init(_ response: StoredResponse, of snapshot: SnapshotName, fetched: Int64) {
-        url = response.href
-        status = response.status
-        type = response.type
-        byteCount = response.body?.byteCount
-        sha256 = response.body.map { Hex.encode($0.sha256) }
-        isAsset = response.role != 0
-        self.snapshot = snapshot
-        self.fetched = fetched
+        self.init(
+            response.href, status: response.status, type: response.type, role: response.role,
+            body: response.body, of: snapshot, fetched: fetched)
     }
 
     package init(_ entry: VisibleEntry) {
-        url = entry.href
-        status = entry.status
-        type = entry.type
-        byteCount = entry.body?.byteCount
-        sha256 = entry.body.map { Hex.encode($0.sha256) }
-        isAsset = entry.role != 0
-        snapshot = entry.snapshot
-        fetched = entry.fetched
+        self.init(
+            entry.href, status: entry.status, type: entry.type, role: entry.role, body: entry.body,
+            of: entry.snapshot, fetched: entry.fetched)
+    }
+
+    private init(
+        _ url: String, status: Int, type: String?, role: UInt8, body: StoredBody?, of snapshot: SnapshotName,
+        fetched: Int64
+    ) {
+        self.url = url
+        self.status = status
+        self.type = type
+        byteCount = body?.byteCount
+        sha256 = body.map { Hex.encode($0.sha256) }
+        isAsset = role != 0
+        self.snapshot = snapshot
+        self.fetched = fetched
     }
 
     /// The URL as JSON, on one line.

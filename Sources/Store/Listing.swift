@@ -2,20 +2,6 @@ package import Database
 internal import Digest
 package import Web
 
-/// A summary of the response that readers see for a URL.
-package struct ListedResponse: Sendable, Equatable {
-    package let href: String
-    package let status: Int
-    package let role: UInt8
-    package let type: String?
-    /// Nil if the response has no body.
-    package let byteCount: Int?
-    package let sha256: [UInt8]?
-    package let snapshot: SnapshotName
-    /// `CopyAge.fetched`, in seconds since 1970.
-    package let fetched: Int64
-}
-
 /// A page with its title.
 package struct TitledPage: Sendable, Equatable {
     package let title: String
@@ -62,7 +48,7 @@ extension StoreReader {
     ///
     /// - Parameter site: If not nil, only the responses of this site are listed, as if there were no other.
     package func eachListedResponse(
-        site: Int64? = nil, _ take: (ListedResponse) -> Bool
+        site: Int64? = nil, _ take: (VisibleEntry) -> Bool
     ) throws(StoreError) {
         let outdated = try outdatedAssets(ofSite: site)
         var start = ""
@@ -105,14 +91,13 @@ extension StoreReader {
     private func eachResponse(
         inURLsAfter start: String, through end: String?, _ site: Int64?,
         without outdated: [Int64: Set<Int64>],
-        _ take: (ListedResponse) -> Void
+        _ take: (VisibleEntry) -> Void
     ) throws(StoreError) {
         var last: String?
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
-            SELECT url.href, response.status, response.role, response.type, body.size, \(SnapshotName.columns),
-                \(CopyAge.fetchedInSQL()), body.sha256, url.id, site.id
+            SELECT \(VisibleEntry.columns)
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
@@ -123,16 +108,11 @@ extension StoreReader {
             ORDER BY url.href, \(StoredResponse.readerOrder)
             """, .text(start), .text(end ?? Self.afterEveryURL), .optional(site)
         ) { row in
-            let href = row.text(0)
+            let entry = VisibleEntry(row)
             // The first row of each URL is the one that readers see.
-            guard href != last, outdated[row.integer(10)]?.contains(row.integer(9)) != true else { return }
-            last = href
-            take(
-                ListedResponse(
-                    href: href, status: Int(row.integer(1)), role: UInt8(truncatingIfNeeded: row.integer(2)),
-                    type: row.optionalText(3), byteCount: row.optionalInteger(4).map { Int($0) },
-                    sha256: row.optionalBlob(8), snapshot: SnapshotName(row, from: 5), fetched: row.integer(7)
-                ))
+            guard entry.href != last, outdated[entry.site]?.contains(entry.url) != true else { return }
+            last = entry.href
+            take(entry)
         }
     }
 

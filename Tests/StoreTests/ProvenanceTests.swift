@@ -82,7 +82,7 @@ import Web
         #expect(try reader.availability(of: [Self.url])[Self.url]?.body?.id == found.id)
         var listed: [[UInt8]?] = []
         try reader.eachListedResponse { row in
-            listed.append(row.sha256)
+            listed.append(row.body?.sha256)
             return true
         }
         #expect(listed == [found.sha256])
