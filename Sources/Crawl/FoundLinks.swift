@@ -328,11 +328,6 @@ extension Frontier.Role {
     }
 }
 
-extension LinkKind {
-    /// Whether it is a video or a sound, or belongs to one.
-    fileprivate var isMedia: Bool { self == .media || self == .playlist || self == .track }
-}
-
 extension WebURL {
     /// Whether the URL contains its content or action, so that there is nothing to fetch.
     fileprivate var isInert: Bool {

@@ -177,6 +177,34 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
         }
     }
 
+    /// Whether following the links of a document requests the target. Forms, names, policies and beacons are not requested by
+    /// following a link.
+    package var isFollowed: Bool {
+        switch self {
+        case .page, .frame, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .feedEntry,
+            .sitemapEntry, .script, .module, .worker, .style, .image, .icon, .font, .media, .track, .embed,
+            .manifest, .search, .data, .preload, .htmlImport, .drawing, .transform, .playlist, .enclosure,
+            .model, .citation, .imageMap, .sharing:
+            true
+        case .form, .speculation, .applet, .entity, .base, .codebase, .ping, .profile, .item, .metadata,
+            .submission, .origin, .parameter, .policy, .sourceMap, .name, .part:
+            false
+        }
+    }
+
+    /// Whether the target is a video or a sound, or belongs to one.
+    package var isMedia: Bool {
+        switch self {
+        case .media, .playlist, .track: true
+        case .page, .frame, .form, .refresh, .alternate, .canonical, .navigation, .prefetch, .about,
+            .speculation, .feedEntry, .sitemapEntry, .script, .module, .worker, .style, .image, .icon, .font,
+            .embed, .applet, .manifest, .search, .data, .preload, .htmlImport, .drawing, .transform,
+            .enclosure, .entity, .model, .base, .codebase, .ping, .citation, .profile, .imageMap, .item,
+            .sharing, .metadata, .submission, .origin, .parameter, .policy, .sourceMap, .name, .part:
+            false
+        }
+    }
+
     /// A short name to show to users.
     package var name: String {
         switch self {

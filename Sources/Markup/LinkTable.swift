@@ -216,11 +216,14 @@ extension LinkTable {
     ///   mark of scripts that can send requests, 14 the files of Pagefind
     ///   and paths in scripts with JSON.
     /// - 9, 10 and 12 are not used: each differs from 8 in one bit, and one flipped bit must not make a table
-    ///   with a checksum look like one without.
+    ///   with a checksum look like one without. For the same reason 24 and 40 must not be used, nor the number before them.
+    /// - 16 and 17 are one version (`versionWithInlineScripts`).
+    ///
+    /// The next one is 18: the number after each version is taken, too.
     package static let version: UInt8 = 16
     /// The version of a table with a hash of inline scripts. A table without it has the version before, so that the bodies
     /// of earlier stores need no scan.
-    private static let versionWithInlineScripts: UInt8 = 17
+    private static let versionWithInlineScripts = version + 1
     /// The last version without a checksum. It can still be decoded.
     private static let versionWithoutChecksum: UInt8 = 8
 

@@ -278,25 +278,10 @@ struct LinkDocumentReader {
         return [".md", ".markdown", ".mdown", ".mkd", ".mdx"].contains { path.hasSuffix($0) }
     }
 
-    /// Whether a link is checked. Strings in scripts are only guesses. Forms, names, policies and beacons are
-    /// not requested by following a link.
+    /// Whether a link is checked. Strings in scripts are only guesses.
     private static func isChecked(_ occurrence: LinkOccurrence) -> Bool {
-        guard occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else {
-            return false
-        }
-        switch occurrence.kind {
-        case .page, .frame, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .feedEntry,
-            .sitemapEntry,
-            .script, .module, .worker, .style, .image, .icon, .font, .media, .track, .embed, .manifest,
-            .search, .data,
-            .preload, .htmlImport, .drawing, .transform, .playlist, .enclosure, .model, .citation, .imageMap,
-            .sharing:
-            return true
-        case .form, .speculation, .applet, .entity, .base, .codebase, .ping, .profile, .item, .metadata,
-            .submission,
-            .origin, .parameter, .policy, .sourceMap, .name, .part:
-            return false
-        }
+        occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase])
+            && occurrence.kind.isFollowed
     }
 }
 

@@ -129,10 +129,7 @@ private struct MarkdownMarkup {
 extension LinkOccurrence {
     /// Whether a browser may request the reference as it is, without submitting a form.
     fileprivate var isFollowed: Bool {
-        guard flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else { return false }
-        switch kind {
-        case .form, .speculation, .applet, .entity: return false
-        default: return role != .other || kind == .citation || kind == .imageMap
-        }
+        flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) && kind.isFollowed
+            && kind != .sharing
     }
 }
