@@ -232,16 +232,16 @@ struct CacheExchange {
         {
             return .serve(.stale)
         }
-        let reachability = loader.reachability.reachability(of: stored.url.origin, now: now)
+        let isOriginSilent = loader.reachability.isSilent(stored.url.origin, now: now)
         var action = policy.action(
-            for: stored.request, entry: stored.entry, reachability: reachability, now: now)
+            for: stored.request, entry: stored.entry, isOriginSilent: isOriginSilent, now: now)
         if stored.required != nil, stored.copy != nil {
             switch action {
             // A verified bundle needs no validation, whatever the policy.
             case _ where stored.bundle?.isVerified == true: action = .serve(.fresh)
             // The stored response does not match the manifest of now.
             case .serve, .serveAndRefresh:
-                if reachability != .unreachable, !stored.request.directives.onlyIfCached {
+                if !isOriginSilent, !stored.request.directives.onlyIfCached {
                     action = .load(adding: [:])
                 }
             case .validate, .load, .miss: break
@@ -262,8 +262,8 @@ struct CacheExchange {
         let cacheRequest = CacheRequest(
             method: request.method, url: likeliestURL, fields: fields, isRecorded: false)
         let now = loader.now
-        let reachability = loader.reachability.reachability(of: likeliestURL.origin, now: now)
-        switch policy.action(for: cacheRequest, entry: nil, reachability: reachability, now: now) {
+        let isOriginSilent = loader.reachability.isSilent(likeliestURL.origin, now: now)
+        switch policy.action(for: cacheRequest, entry: nil, isOriginSilent: isOriginSilent, now: now) {
         case .load, .validate: return nearestZone
         case .serve, .serveAndRefresh, .miss: return nil
         }

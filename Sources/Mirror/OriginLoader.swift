@@ -429,13 +429,13 @@ final class OriginReachability: Sendable {
     /// The maximum number of origins whose zones are remembered.
     private static let maxZones = 50_000
 
-    /// Whether an origin can be expected to answer. `auto` serves stored responses while it cannot.
-    func reachability(of origin: String, now: HTTPDate) -> Reachability {
+    /// Whether an origin did not answer a moment ago. `auto` serves stored responses meanwhile.
+    func isSilent(_ origin: String, now: HTTPDate) -> Bool {
         silent.withLock { silent in
-            guard !silent.isEmpty, let until = silent[origin] else { return .unknown }
-            if now < until { return .unreachable }
+            guard !silent.isEmpty, let until = silent[origin] else { return false }
+            if now < until { return true }
             silent[origin] = nil
-            return .unknown
+            return false
         }
     }
 

@@ -59,7 +59,7 @@ struct PreflightExchange {
     private func mayAskOrigin(of url: WebURL) throws(StoreError) -> Bool {
         guard let loader = context.loader else { return false }
         return try exchange.networkRights.policy(at: url, loader).allowsNetwork
-            && loader.reachability.reachability(of: url.origin, now: loader.now) != .unreachable
+            && !loader.reachability.isSilent(url.origin, now: loader.now)
     }
 
     /// The stored response that decides.

@@ -19,11 +19,6 @@ public enum CachePolicy: String, Sendable, CaseIterable {
     case auto
 }
 
-/// Whether the origin server responds at present.
-package enum Reachability: Sendable, Equatable {
-    case reachable, unreachable, unknown
-}
-
 /// The state of a stored response when it was served.
 package enum CacheHit: String, Sendable, Equatable {
     case fresh, stale
@@ -105,13 +100,15 @@ extension CachePolicy {
     /// A part of a body counts as missing. A caller that knows the requested range, and finds that the part
     /// covers it, clears `isPart` to say so. A request that must not use the network (`only-if-cached`) never
     /// does.
+    ///
+    /// - Parameter isOriginSilent: whether the origin did not answer a moment ago, so that `auto` and `refresh-behind` send it nothing.
     package func action(
-        for request: CacheRequest, entry: CacheEntry?, reachability: Reachability = .unknown, now: HTTPDate
+        for request: CacheRequest, entry: CacheEntry?, isOriginSilent: Bool = false, now: HTTPDate
     ) -> CacheAction {
         let entry = entry.flatMap { $0.isPart ? nil : $0 }
         let action =
             request.method.isRead
-            ? actionForRead(request, entry, reachability, now) : actionForOther(entry, reachability, now)
+            ? actionForRead(request, entry, isOriginSilent, now) : actionForOther(entry, isOriginSilent, now)
         guard request.directives.onlyIfCached else { return action }
         switch action {
         case .serve, .miss: return action
@@ -121,7 +118,7 @@ extension CachePolicy {
     }
 
     private func actionForRead(
-        _ request: CacheRequest, _ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate
+        _ request: CacheRequest, _ entry: CacheEntry?, _ isOriginSilent: Bool, _ now: HTTPDate
     ) -> CacheAction {
         switch self {
         case .reload: return .load(adding: [:])
@@ -129,18 +126,18 @@ extension CachePolicy {
         case .protocol, .preferCache, .offline, .revalidate, .refreshBehind, .auto: break
         }
         guard let entry else {
-            return isOffline(reachability) ? .miss : .load(adding: [:])
+            return isOffline(isOriginSilent) ? .miss : .load(adding: [:])
         }
         let hit = entry.hit(at: now)
         switch self {
         case .offline, .preferCache: return .serve(hit)
-        case .auto where reachability == .unreachable: return .serve(hit)
+        case .auto where isOriginSilent: return .serve(hit)
         case .protocol, .auto: return Self.actionByProtocol(request, entry, now)
         case .revalidate: return Self.revalidation(of: entry, "max-age=0")
         case .refreshBehind:
             // RFC 8246: an immutable response is not even validated when a user reloads.
             let isCurrent = hit == .fresh && entry.freshness.isImmutable
-            if isCurrent || reachability == .unreachable { return .serve(hit) }
+            if isCurrent || isOriginSilent { return .serve(hit) }
             return .serveAndRefresh(hit, with: entry.validator.conditions)
         // Handled above.
         case .reload, .reloadEndToEnd: return .load(adding: [:])
@@ -149,7 +146,7 @@ extension CachePolicy {
 
     /// The action for methods other than GET and HEAD. The stored response was recorded for exactly this
     /// request. It is never refreshed in the background, since the request may have effects.
-    private func actionForOther(_ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate)
+    private func actionForOther(_ entry: CacheEntry?, _ isOriginSilent: Bool, _ now: HTTPDate)
         -> CacheAction
     {
         let recorded = entry.map { CacheAction.serve($0.hit(at: now)) }
@@ -158,15 +155,15 @@ extension CachePolicy {
         case .reloadEndToEnd: return .load(adding: Self.pastAllCaches)
         case .preferCache, .refreshBehind: return recorded ?? .load(adding: [:])
         case .offline: return recorded ?? .miss
-        case .auto: return reachability == .unreachable ? recorded ?? .miss : .load(adding: [:])
+        case .auto: return isOriginSilent ? recorded ?? .miss : .load(adding: [:])
         }
     }
 
     /// Whether no request may be sent at present.
-    private func isOffline(_ reachability: Reachability) -> Bool {
+    private func isOffline(_ isOriginSilent: Bool) -> Bool {
         switch self {
         case .offline: true
-        case .auto: reachability == .unreachable
+        case .auto: isOriginSilent
         case .protocol, .preferCache, .reload, .reloadEndToEnd, .revalidate, .refreshBehind: false
         }
     }

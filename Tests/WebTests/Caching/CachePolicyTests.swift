@@ -30,22 +30,20 @@ struct CachePolicyActionTests {
             (.auto, .serve(.fresh), .validate(with: asked), .load(adding: [:])),
         ] as [(CachePolicy, CacheAction, CacheAction, CacheAction)])
     func actions(policy: CachePolicy, fresh: CacheAction, stale: CacheAction, missing: CacheAction) {
-        for reachability in [Reachability.reachable, .unknown] {
-            func action(_ entry: CacheEntry?, _ request: CacheRequest = .get()) -> CacheAction {
-                policy.action(for: request, entry: entry, reachability: reachability, now: noon)
-            }
-            #expect(action(Self.fresh) == fresh)
-            #expect(action(Self.stale) == stale)
-            #expect(action(nil) == missing)
-            #expect(action(Self.part) == missing, "a part is not the whole")
-            let head = CacheRequest(method: "HEAD", url: webURL("https://example.com/page"))
-            #expect(action(Self.fresh, head) == fresh)
-            #expect(action(nil, head) == missing)
+        func action(_ entry: CacheEntry?, _ request: CacheRequest = .get()) -> CacheAction {
+            policy.action(for: request, entry: entry, now: noon)
         }
+        #expect(action(Self.fresh) == fresh)
+        #expect(action(Self.stale) == stale)
+        #expect(action(nil) == missing)
+        #expect(action(Self.part) == missing, "a part is not the whole")
+        let head = CacheRequest(method: "HEAD", url: webURL("https://example.com/page"))
+        #expect(action(Self.fresh, head) == fresh)
+        #expect(action(nil, head) == missing)
     }
 
     @Test(
-        "every policy decides about an origin known to be unreachable",
+        "every policy decides about an origin that did not answer a moment ago",
         arguments: [
             (.protocol, .serve(.fresh), .validate(with: asked), .load(adding: [:])),
             (.preferCache, .serve(.fresh), .serve(.stale), .load(adding: [:])),
@@ -58,7 +56,7 @@ struct CachePolicyActionTests {
         ] as [(CachePolicy, CacheAction, CacheAction, CacheAction)])
     func outOfReach(policy: CachePolicy, fresh: CacheAction, stale: CacheAction, missing: CacheAction) {
         func action(_ entry: CacheEntry?) -> CacheAction {
-            policy.action(for: .get(), entry: entry, reachability: .unreachable, now: noon)
+            policy.action(for: .get(), entry: entry, isOriginSilent: true, now: noon)
         }
         #expect(action(Self.fresh) == fresh)
         #expect(action(Self.stale) == stale)
@@ -97,7 +95,7 @@ struct CachePolicyActionTests {
         #expect(policy.action(for: request, entry: Self.fresh, now: noon) == recorded)
         #expect(policy.action(for: request, entry: nil, now: noon) == missing)
         if policy == .auto {
-            let far = policy.action(for: request, entry: Self.fresh, reachability: .unreachable, now: noon)
+            let far = policy.action(for: request, entry: Self.fresh, isOriginSilent: true, now: noon)
             #expect(far == .serve(.fresh))
         }
     }
