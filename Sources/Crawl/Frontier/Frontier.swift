@@ -75,7 +75,7 @@ struct Frontier: ~Copyable, Sendable {
         case .sentRequestsBefore(let number): core.renderScheduler.noteSender(number)
         case .openedInSession(let number): core.didOpenInSession(number)
         case .requestedWithCORS(let number): core.markAsCORS(number)
-        case .scanning(let number): core.scanning.insert(number)
+        case .scanning(let number): core.records[Int(number)].flags.insert(.isBeingScanned)
         case .scanned(let result, let wasStored): return core.didScan(result, wasStored: wasStored)
         case .linked(
             let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isOfThisSnapshot):

@@ -8,7 +8,7 @@ extension FrontierCore {
         _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0,
         inlineScripts: UInt32 = 0, isNofollow: Bool, isUnchanged: Bool = false
     ) {
-        if isNofollow { nofollowPages.insert(number) }
+        if isNofollow { records[Int(number)].flags.insert(.isNofollow) }
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
@@ -55,7 +55,7 @@ extension FrontierCore {
     private mutating func admitAgain(ifRefusedToCrawl number: UInt32, readsStatus: Bool) {
         guard sharing == nil, case .status(let status)? = failures[number],
             readsStatus && Failure.status(status).isAnswerForScripts || Self.refusalStatuses.contains(status),
-            requestedAgainForPages.insert(number).inserted
+            records[Int(number)].flags.insert(.wasRequestedAgain).inserted
         else { return }
         setFailure(nil, of: number)
         records[Int(number)].state = .waiting
@@ -94,7 +94,7 @@ extension FrontierCore {
         for url in rendered.links.prefix(AssetBounds.maxAssetsPerDocument) where url.isHTTP {
             let count = records.count
             let page =
-                nofollowPages.contains(number)
+                records[Int(number)].flags.contains(.isNofollow)
                 ? discoverUnfollowed(url.key, by: number)
                 : discover(
                     url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))

@@ -30,7 +30,7 @@ extension FrontierCore {
     /// for it.
     mutating func didScan(_ result: ScanResult, wasStored: Bool) -> [Action] {
         let number = result.number
-        scanning.remove(number)
+        records[Int(number)].flags.remove(.isBeingScanned)
         if let refusal = result.refusal {
             rejectDone(number, refusal)
             if case .challenged = refusal { noteChallenge(number, refusal) }
@@ -46,7 +46,7 @@ extension FrontierCore {
             refuseLogin(number, at: place, wasStored: wasStored)
             settleRedirects(to: number, login: place, &actions)
             return actions
-        case .atLoginURL?: logins.insert(number)
+        case .atLoginURL?: records[Int(number)].flags.insert(.isLoginPage)
         case nil: if !result.asksForPassword { didOpenInSession(number) }
         }
         settleRedirects(to: number, login: result.login.map { _ in urls.href(number) }, &actions)

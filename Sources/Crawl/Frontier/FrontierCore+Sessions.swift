@@ -16,9 +16,11 @@ extension FrontierCore {
     /// The target of an entry's redirect, if it is not known yet whether that is a login page.
     func openTarget(of number: UInt32) -> UInt32? {
         guard let target = target(of: number) else { return nil }
-        switch records[Int(target)].state {
+        let record = records[Int(target)]
+        switch record.state {
         case .queued, .running, .waiting, .redirected: return target
-        case .done, .failed, .skipped, .elsewhere: return scanning.contains(target) ? target : nil
+        case .done, .failed, .skipped, .elsewhere:
+            return record.flags.contains(.isBeingScanned) ? target : nil
         }
     }
 
@@ -94,7 +96,7 @@ extension FrontierCore {
         case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
         case .skipped where LoginPageSigns.isLoginURL(target) && !LoginPageSigns.isLoginURL(url(source)):
             return target.href
-        default: return logins.contains(number) ? target.href : nil
+        default: return records[Int(number)].flags.contains(.isLoginPage) ? target.href : nil
         }
     }
 

@@ -40,10 +40,6 @@ struct FrontierCore: Sendable {
     var probeQueue = FIFOQueue()
     /// Hosts whose session may have ended, so that a page is requested again (`SessionLossDetector`).
     var sessionCheckQueue = FIFOQueue()
-    /// Login pages at URLs of their own.
-    var logins: Set<UInt32> = []
-    /// Pages that are being checked for a login form.
-    var scanning: Set<UInt32> = []
     /// Redirects from pages whose target is not known yet to be a login page or not, by target.
     var openRedirects: [UInt32: [OpenRedirect]] = [:]
     var retries = TimedQueue()
@@ -88,10 +84,6 @@ struct FrontierCore: Sendable {
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
     var firstRequester: [UInt32: UInt32] = [:]
-    /// URLs that the server refused to the crawl, and that were requested once more as a page requests them.
-    var requestedAgainForPages: Set<UInt32> = []
-    /// Pages with `nofollow` that may be rendered.
-    var nofollowPages: Set<UInt32> = []
     var bounds = AssetBounds()
     var order: PageOrder
     /// Hosts whose name lookup failed once.

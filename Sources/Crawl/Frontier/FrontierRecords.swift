@@ -12,7 +12,7 @@ extension FrontierCore {
 
         /// Properties of an entry.
         struct Flags: OptionSet, Sendable {
-            let rawValue: UInt16
+            let rawValue: UInt32
 
             /// Whether the entry is a start URL or the target of its redirects.
             static let isStart = Flags(rawValue: 1)
@@ -47,6 +47,14 @@ extension FrontierCore {
             /// Whether the page was queued once more, after others, because it may be a view of one of them
             /// (`mayBeView`).
             static let wasPostponed = Flags(rawValue: 4096)
+            /// Whether the page is being checked for a login form.
+            static let isBeingScanned = Flags(rawValue: 8192)
+            /// Whether it is a login page at a URL of its own.
+            static let isLoginPage = Flags(rawValue: 16384)
+            /// Whether the server refused it to the crawl, and it was requested once more as a page requests it.
+            static let wasRequestedAgain = Flags(rawValue: 32768)
+            /// Whether the page says `nofollow`. It may be rendered, but its links are not followed.
+            static let isNofollow = Flags(rawValue: 65536)
         }
 
         /// A number that no entry has.
