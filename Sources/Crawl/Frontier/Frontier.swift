@@ -388,7 +388,7 @@ extension Frontier {
 
     /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
     /// byte limit was reached some seconds ago.
-    var isOutOfTime: Bool { core.isOutOfTime }
+    var isOutOfTime: Bool { core.limits.isOutOfTime(now: core.now) }
 
     /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
     /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
@@ -399,7 +399,7 @@ extension Frontier {
     func isOutOfPatience(now: Duration) -> Bool { core.patienceEnd(at: now).map { $0 <= now } ?? false }
 
     /// The limit that ended the crawl, or because of which pages were skipped.
-    var limit: CrawlLimits.Reached? { core.limit }
+    var limit: CrawlLimits.Reached? { core.limits.reached }
 
     /// The URL spaces that were recognized as endless.
     var traps: [TrapReason] { core.traps.stopped }
@@ -551,7 +551,7 @@ extension Frontier {
     var isStarved: Bool { core.sharing?.waitingPages.isEmpty == false }
 
     /// The number of assigned pages that this worker has not requested yet; nil without a page limit.
-    var pagesLeft: Int? { core.sharing?.maxPages.map { max(0, $0 - core.usage.pages) } }
+    var pagesLeft: Int? { core.sharing?.maxPages.map { max(0, $0 - core.limits.usage.pages) } }
 
     /// The number of leased hosts with entries that are queued, running or waiting for robots.txt.
     var activeHostCount: Int { core.activeHostCount }
@@ -583,7 +583,7 @@ extension Frontier {
     func origin(of number: UInt32) -> String { core.url(number).origin }
 
     /// Whether a time or byte limit prevents new requests.
-    var isStopped: Bool { core.isStopped }
+    var isStopped: Bool { core.limits.isStopped }
 
     /// The number of running requests.
     var runningCount: Int { core.runningCount }

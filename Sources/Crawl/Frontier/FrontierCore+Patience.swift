@@ -5,7 +5,7 @@ extension FrontierCore {
     /// The time when waiting for hosts that have never responded ends. Nil if other work is running or due,
     /// or if all hosts have responded.
     func patienceEnd(at time: Duration) -> Duration? {
-        guard let patience = options.patience, silentHostCount > 0, !isStopped,
+        guard let patience = options.patience, silentHostCount > 0, !limits.isStopped,
             renderScheduler.runningCount == 0
         else { return nil }
         // A host that has just responded is likely to do so again, and looking at all hosts is expensive.

@@ -116,7 +116,7 @@ extension FrontierCore {
             case .guide: .init()
             }
         }
-        if renderScheduler.isIdle || isStopped {
+        if renderScheduler.isIdle || limits.isStopped {
             skipSidePages()
             decideBranches()
             releaseVariants()

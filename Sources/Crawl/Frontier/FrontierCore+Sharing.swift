@@ -294,7 +294,7 @@ extension FrontierCore {
     ///   than the last one is ignored: its total was read before this worker's last report.
     mutating func updateOthersByteCount(_ byteCount: Int) {
         guard let before = sharing?.othersByteCount else { return }
-        usage.byteCount += max(0, byteCount - before)
+        limits.usage.byteCount += max(0, byteCount - before)
         sharing?.othersByteCount = max(before, byteCount)
     }
 }
@@ -328,7 +328,7 @@ extension FrontierCore {
 
     /// Subtracts a page from the pages of this worker, because another worker, or an earlier run, has already counted it.
     mutating func uncountPage(_ number: UInt32) {
-        if records[Int(number)].role == .page { usage.pages = max(0, usage.pages - 1) }
+        if records[Int(number)].role == .page { limits.usage.pages = max(0, limits.usage.pages - 1) }
     }
 
     /// Ends a running entry with a known outcome, without a request.

@@ -54,13 +54,9 @@ struct FrontierCore: Sendable {
     var views: QueryViews
     var branches: RepositoryBranches
     let options: Options
-    var usage = CrawlLimits.Usage()
+    var limits: RunLimits
     /// The state for sharing a snapshot with other workers; nil without sharing.
     var sharing: FrontierSharing?
-    /// The time when a limit stopped the crawl.
-    private var stopped: Duration?
-    /// The limit because of which no further page, or nothing at all, is started.
-    private(set) var limit: CrawlLimits.Reached?
     /// The links between entries, if the scope limits the depth: when an entry turns out to be nearer to a
     /// start URL, so are the entries that it links to.
     var depthLinks = DepthLinks()
@@ -100,13 +96,12 @@ struct FrontierCore: Sendable {
     /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
     var missOrigins: [UInt32: String] = [:]
 
-    /// The time for running requests to end after a limit is reached. Then they are cancelled.
-    private static let maxEndingTime: Duration = .seconds(5)
     static let maxCookieRounds: UInt8 = 3
 
     init(scope: Scope, options: Options = Options()) {
         self.scope = scope
         self.options = options
+        limits = RunLimits(options.limits)
         renderScheduler = options.rendering
         views = QueryViews(known: options.views)
         branches = RepositoryBranches(known: options.branches)
@@ -117,7 +112,7 @@ struct FrontierCore: Sendable {
     /// Whether nothing is running or waiting to be started.
     var isDone: Bool {
         runningCount == 0
-            && (isStopped
+            && (limits.isStopped
                 || queuedHostCount == 0 && retries.isEmpty && robotsQueue.isEmpty && hasNoPendingChecks
                     && order.queue.pageCount == 0 && renderScheduler.isIdle)
     }
@@ -125,30 +120,12 @@ struct FrontierCore: Sendable {
     /// Whether no probe or session check of a host is waiting to be started.
     var hasNoPendingChecks: Bool { probeQueue.isEmpty && sessionCheckQueue.isEmpty }
 
-    /// Whether a time or byte limit prevents new requests.
-    var isStopped: Bool {
-        switch limit {
-        case .byteCount, .time: true
-        case .pages, nil: false
-        }
-    }
-
-    /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
-    /// byte limit was reached `maxEndingTime` ago.
-    var isOutOfTime: Bool {
-        switch limit {
-        case .time: true
-        case .byteCount: stopped.map { now - $0 >= Self.maxEndingTime } ?? false
-        case .pages, nil: false
-        }
-    }
-
     /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
     /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
     var nextDue: Duration? {
-        if isStopped { return stopped.map { $0 + Self.maxEndingTime } }
+        if limits.isStopped { return limits.end }
         let dues = [
-            retries.next, pausedHosts.next, robotsQueue.next, options.limits.time, patienceEnd(at: now),
+            retries.next, pausedHosts.next, robotsQueue.next, limits.time, patienceEnd(at: now),
         ]
         return dues.lazy.compactMap { $0 }.min()
     }
@@ -200,7 +177,9 @@ struct FrontierCore: Sendable {
             order.actions += endDueTurns()
             startTurns()
         }
-        guard runningCount < Frontier.maxRunningRequests || options.isUnpaced, !isStopped else { return nil }
+        guard runningCount < Frontier.maxRunningRequests || options.isUnpaced, !limits.isStopped else {
+            return nil
+        }
         while let number = robotsQueue.popDue(now: now) {
             let host = Int(number)
             hosts[host].isRobotsDue = false
@@ -256,9 +235,7 @@ struct FrontierCore: Sendable {
     /// Applies the time: queues due retries, and reschedules hosts whose pause is over.
     private mutating func tick(_ now: Duration) {
         self.now = now
-        usage.elapsed = now
-        limit = limit ?? options.limits.reasonToStop(usage)
-        if isStopped { stopped = stopped ?? now }
+        limits.advance(to: now)
         while let number = retries.popDue(now: now) {
             if records[Int(number)].state == .waiting { enqueue(number) }
         }
@@ -326,13 +303,13 @@ struct FrontierCore: Sendable {
                 continue
             } else if record.role == .guide {
                 return number
-            } else if sharing?.canRequestPage(after: usage.pages) == false {
+            } else if sharing?.canRequestPage(after: limits.usage.pages) == false {
                 waitForPages(number)
             } else if mayBeView(number), !record.flags.contains(.wasPostponed) {
                 records[Int(number)].flags.insert(.wasPostponed)
                 enqueueAgain(number)
             } else if !isSkippedAsTrap(number), !waitsAsView(number) {
-                usage.pages += 1
+                limits.usage.pages += 1
                 return number
             }
         }
@@ -349,9 +326,8 @@ struct FrontierCore: Sendable {
 
     /// Skips a page or sitemap if a limit is reached.
     mutating func isSkippedByLimit(_ number: UInt32) -> Bool {
-        guard let reached = options.limits.reasonToStopPages(usage) else { return false }
-        limit = reached
-        skip(number, .limit(reached))
+        guard let limit = limits.reachedByPages() else { return false }
+        skip(number, .limit(limit))
         return true
     }
 
@@ -495,7 +471,7 @@ struct FrontierCore: Sendable {
     /// Queues the views that are worth a request, and skips those that are not.
     mutating func releaseViews() {
         guard views.isWaiting else { return }
-        let released = views.release(pageCount: usage.pages, urls.href)
+        let released = views.release(pageCount: limits.usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
         for number in released.fetched { releaseParked(number) }
     }
@@ -551,7 +527,7 @@ struct FrontierCore: Sendable {
     }
 
     mutating func didReceive(_ byteCount: Int) {
-        usage.byteCount += byteCount
+        limits.usage.byteCount += byteCount
     }
 
     /// Returns the index of the URL's origin in `hosts`. A new origin gets a new host.

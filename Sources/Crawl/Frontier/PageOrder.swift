@@ -121,7 +121,7 @@ extension FrontierCore {
         order.start(number)
         enqueue(number)
         // A page fails at once if its host was given up.
-        if isPage, records[Int(number)].state == .queued { usage.pages += 1 }
+        if isPage, records[Int(number)].state == .queued { limits.usage.pages += 1 }
     }
 
     /// Ends the turns for which it is time.
