@@ -53,6 +53,34 @@ enum BackEnd {
         case .postgreSQL: true
         }
     }
+
+    /// Whether lists of links have checksums (`link.sum`). PostgreSQL can have checksums of its own for its database pages.
+    var hasLinkSums: Bool {
+        switch self {
+        case .folder: true
+        case .postgreSQL: false
+        }
+    }
+
+    // MARK: SQL
+
+    /// The text before the name of a column that keeps SQLite from using its index. PostgreSQL has no such operator, and
+    /// needs none.
+    var withoutIndex: String {
+        switch self {
+        case .folder: "+"
+        case .postgreSQL: ""
+        }
+    }
+
+    /// The words after `SELECT`, and at the end of the statement, that return one row for each `url.id`. SQLite takes an
+    /// arbitrary row of the group, so the other columns must be the same in all of them.
+    var oneRowForEachURL: (distinct: String, grouping: String) {
+        switch self {
+        case .folder: ("", "GROUP BY url.id")
+        case .postgreSQL: ("DISTINCT ON (url.id)", "")
+        }
+    }
 }
 
 extension Connection {

@@ -103,8 +103,7 @@ extension StoreReader {
     }
 
     private func checkLinkLists(_ findings: inout StoreFindings) throws(StoreError) {
-        // Not checked in PostgreSQL, which can have checksums of its own.
-        guard !isPostgreSQL else { return }
+        guard backEnd.hasLinkSums else { return }
         var hrefs = Set(findings.hrefsWithDamagedLinks)
         try eachRow(
             "SELECT pages, assets, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"

@@ -43,7 +43,8 @@ extension StoreReader {
             """, siteID, snapshotID
         ) { candidates.insert($0.integer(0)) }
         return try AssetNeeds.findOutdated(
-            among: candidates, ofSite: site, asOf: snapshot, hasLinkSums: !isPostgreSQL, prepare: prepare)
+            among: candidates, ofSite: site, asOf: snapshot, hasLinkSums: backEnd.hasLinkSums,
+            prepare: prepare)
     }
 }
 
@@ -71,7 +72,7 @@ extension StoreWriter {
             """, .integer(site), .integer(snapshot), .integer(heir)
         ) { candidates.insert($0.integer(0)) }
         return try AssetNeeds.findOutdated(
-            among: candidates, ofSite: site, asOf: heir, andLater: true, hasLinkSums: !isPostgreSQL,
+            among: candidates, ofSite: site, asOf: heir, andLater: true, hasLinkSums: backEnd.hasLinkSums,
             prepare: prepare)
     }
 }

@@ -151,8 +151,8 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        // `link.sum` is the checksum of the lists. PostgreSQL has checksums of its own for its database pages.
-        let sum = connection.isPostgreSQL ? "NULL" : "link.sum"
+        // `link.sum` is the checksum of the lists.
+        let sum = connection.backEnd.hasLinkSums ? "link.sum" : "NULL"
         findLinkLists = connection.prepareLater(
             "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
         // The first and the last bytes of the body's link table (`content.links`) are enough for `StoredLinkSummary`.

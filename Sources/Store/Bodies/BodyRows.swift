@@ -46,9 +46,8 @@ struct BodyRows {
         pieces = hasPacks ? nil : try PostgreSQLBodies(folder, connection, isWriting: true)
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 FROM body WHERE sha256 = ? AND form = ?")
-        // The "+" keeps SQLite from using the index of digests, so that it looks the row up by id. PostgreSQL
-        // has no such operator.
-        let noIndex = connection.isPostgreSQL ? "" : "+"
+        // Without the index of digests, SQLite looks the row up by id.
+        let noIndex = connection.backEnd.withoutIndex
         findBodyByID = try connection.prepare(
             """
             SELECT id, pack, start, frame, md5 FROM body

@@ -175,8 +175,8 @@ extension StoreReader {
             snapshot == nil
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND \(Schema.isVisible(asOf: "?5"))"
-        // One row for each URL. SQLite takes an arbitrary row of the group: all of them have the same text.
-        let (distinct, grouping) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
+        // All rows of a URL have the same text.
+        let (distinct, grouping) = backEnd.oneRowForEachURL
         let isNewerVisible =
             snapshot == nil
             ? Schema.isVisible("newer", in: "later") : Schema.isVisible(asOf: "?5", "newer", in: "later")
