@@ -45,7 +45,7 @@ extension Larder {
         if port != nil {
             let commands = PortalCommandRunner(
                 larder: self, network: options.network, updateCommand: options.updateCommand,
-                hidesPrivate: !mirror.address.isLoopback && !mirror.showsPrivate)
+                hidesPrivate: mirror.hidesPrivate)
             mirror.work = { commands.run($0, $1) }
             let isScheduled = options.isScheduled
             mirror.isScheduled = { [self] in isScheduled && folder.isWritable || scheduleRunner != nil }
@@ -150,8 +150,7 @@ extension Larder {
         try createOrMigrateStore()
         let start = mirror.root.map { [$0] } ?? []
         // Requests of other machines never use this user's credentials.
-        let isForOthers = !mirror.address.isLoopback && !mirror.showsPrivate
-        let network = isForOthers ? options.network.withoutIdentity : options.network
+        let network = mirror.hidesPrivate ? options.network.withoutIdentity : options.network
         return try network.options(for: start, spoolFolder: folder.incoming)
     }
 
@@ -209,14 +208,14 @@ public final class MirrorService: Sendable {
 
     /// The URL to open in a browser: the list of stored sites, or the site at the root.
     public var address: String {
-        "\(scheme)://\(options.address.isLoopback ? "localhost" : reachableAddresses[0]):\(port)/"
+        "\(scheme)://\(isExposed ? reachableAddresses[0] : "localhost"):\(port)/"
     }
 
     /// `https` if the server uses TLS, else `http`.
     public var scheme: String { options.security == nil ? "http" : "https" }
 
     /// Whether other machines can reach it.
-    public var isExposed: Bool { !options.address.isLoopback }
+    public var isExposed: Bool { options.isExposed }
 
     /// Whether it updates sites when their schedules are due.
     public var isScheduled: Bool { due != nil }
@@ -226,7 +225,7 @@ public final class MirrorService: Sendable {
 
     /// The addresses under which other machines reach the server, as written in a URL; `localhost` if there are none.
     public var reachableAddresses: [String] {
-        let addresses = options.address.isLoopback ? [] : options.address.reachableHosts
+        let addresses = isExposed ? options.address.reachableHosts : []
         return addresses.isEmpty ? ["localhost"] : addresses
     }
 

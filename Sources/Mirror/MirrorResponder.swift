@@ -343,14 +343,14 @@ struct MirrorContext: Sendable {
         layout = OriginLayout(
             port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
             allowsNetwork: options.allowsNetwork,
-            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
+            isExposed: options.isExposed, showsPrivate: options.showsPrivate,
             isTransparent: proxy != nil, isSecure: options.security != nil && proxy == nil, seals: seals,
             loopbackNames: options.address.loopbackNames)
         mayReachPrivate = proxy?.mayReachPrivate ?? false
         log = proxy?.log
         names = MirrorHostNames(
-            layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
-            takesAddresses: !options.address.isLoopback)
+            layout: layout, others: options.isExposed ? Self.machineNames : [],
+            takesAddresses: options.isExposed)
         shim = options.hasShim && proxy == nil ? Shim(layout: layout) : nil
         self.verifier = verifier
         self.tier = tier

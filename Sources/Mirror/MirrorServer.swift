@@ -76,12 +76,12 @@ package final class MirrorServer: Sendable {
             // Only the server that writes the job list may use the files that belong to it.
             let jobRunner = JobRunner(jobList: jobList, files: jobList.map { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Configuration()
-            circumstances.isExposed = !options.address.isLoopback
+            circumstances.isExposed = options.isExposed
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
             // Other machines could not follow the links of the bar.
             let showsBar =
-                options.address.isLoopback && options.hasBar != false
+                !options.isExposed && options.hasBar != false
                 && folder.showsPortalBar ?? options.hasBar ?? false
             let language = folder.portalLanguage.flatMap(PortalLanguage.init(rawValue:))
             let bar = BarSwitch(isOn: showsBar, language: language) { change in
@@ -110,7 +110,7 @@ package final class MirrorServer: Sendable {
         }
         self.updates = updates
         let rootHistory =
-            options.address.isLoopback
+            !options.isExposed
             ? options.root.flatMap(RootOrigin.init).map { RootHistory($0, in: folder) } : nil
         func context(_ port: UInt16, _ proxy: ProxySettings?) -> MirrorContext {
             MirrorContext(
@@ -171,7 +171,7 @@ package final class MirrorServer: Sendable {
         let port = server?.port ?? 0
         layout = OriginLayout(
             port: port, root: options.root.flatMap(RootOrigin.init),
-            isExposed: !options.address.isLoopback, isSecure: options.security != nil, seals: seals
+            isExposed: options.isExposed, isSecure: options.security != nil, seals: seals
         )
         .forClient("localhost:\(port)")
         do throws(ServerError) {
@@ -349,6 +349,10 @@ package struct MirrorOptions: Sendable {
     package var allowsNetwork = false
     /// Whether other machines may get responses that were fetched with credentials.
     package var showsPrivate = false
+    /// Whether other machines can reach the server.
+    package var isExposed: Bool { !address.isLoopback }
+    /// Whether responses that were fetched with credentials are hidden, because other machines can reach the server.
+    package var hidesPrivate: Bool { isExposed && !showsPrivate }
 
     /// When bodies are hashed before they are served.
     package var verification = Verification.once
