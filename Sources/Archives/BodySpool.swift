@@ -12,7 +12,7 @@ enum BodyStorage: Sendable {
     case inFiles(folder: String)
 }
 
-/// Collects a body that is read from an archive: in memory, in a file above `Limits.packedBody` bytes, or only
+/// Collects a body that is read from an archive: in memory, in a file above `Limits.maxPackedBodyBytes`, or only
 /// measured. The file is deleted if `finish` is not called.
 final class BodySpool {
     private let storage: BodyStorage
@@ -82,7 +82,7 @@ extension [UInt8] {
 }
 
 extension BodyContent {
-    /// Passes the bytes in pieces and in order to `write`. This is `eachWantedPiece` for closures that throw an
+    /// Passes the bytes in pieces and in order to `write`. This is `eachPieceWhile` for closures that throw an
     /// `ArchiveError`.
     func writePieces(_ write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) {
         var failure: ArchiveError?

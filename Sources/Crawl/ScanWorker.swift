@@ -63,7 +63,7 @@ final class ScanWorker {
         references = ReferenceList(maxLinks: maxLinks, leavesMedia: media == .none)
     }
 
-    /// Scans and stores one response. An error of the store is returned in `ScanResult.failure`.
+    /// Scans and stores one response. An error of the store is returned in `ScanResult.storeError`.
     func run(_ job: ScanJob) -> ScanResult {
         var result = ScanResult(number: job.number, byteCount: job.byteCount)
         if case .stored = job.source { result.isReused = true }

@@ -5,7 +5,7 @@ internal import Web
 ///
 /// A response that an update receives again unchanged gets no new row. Instead, `confirmed` of the earlier row
 /// is set to the id of the new snapshot: the row belongs to all snapshots of its site from its own to that one
-/// (`Schema.isOf`). An update of a large site thus writes few rows.
+/// (`Schema.isPart`). An update of a large site thus writes few rows.
 struct ResponseRows {
     private let connection: Connection
     private let addResponse: Statement

@@ -615,7 +615,7 @@ package final class StoreWriter {
     }
 
     /// Runs `body` again if it fails because of another session or a lost connection to PostgreSQL, up to
-    /// `Limits.attempts` times. `body` receives the number of the attempt, from 1.
+    /// `Limits.maxAttempts` times. `body` receives the number of the attempt, from 1.
     func withRetries(_ body: (Int) throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {

@@ -64,7 +64,7 @@ enum StoredCounts {
         """
 
     /// Whether a snapshot is uncounted, or more bodies than can be counted in no time
-    /// (`Limits.uncountedBodies`).
+    /// (`Limits.maxUncountedBodies`).
     static let isLacking = """
         SELECT EXISTS (SELECT 1 FROM snapshot WHERE id NOT IN (SELECT snapshot FROM tally))
             OR coalesce((SELECT max(id) FROM body), 0) > \(lastBody) + \(Limits.maxUncountedBodies)

@@ -2,7 +2,7 @@ package import Database
 internal import Glibc
 internal import System
 
-/// A thread that writes to a store with a `StoreWriter`. It commits after `Limits.openTime`, or earlier if a
+/// A thread that writes to a store with a `StoreWriter`. It commits after `Limits.maxOpenTime`, or earlier if a
 /// transaction reaches one of the other limits there.
 ///
 /// The queue collects what callers add in one `Batch`. The thread takes the whole batch at once, writes it to

@@ -98,7 +98,7 @@ final class FolderBodyStorage: ExternalBodyStorage {
         try removeAbandonedDrafts()
     }
 
-    /// Removes the drafts that killed writers left, after `Limits.secondsOfDrafts`.
+    /// Removes the drafts that killed writers left, after `Limits.maxDraftAgeSeconds`.
     private func removeAbandonedDrafts() throws(StoreError) {
         let now = try time()
         for name in StoreFolder.names(in: incoming) {
