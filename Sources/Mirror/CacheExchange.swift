@@ -294,7 +294,8 @@ struct CacheExchange {
             }
             try load(stored, job(stored, additional), now, later)
             return nil
-        case .miss: return exchange.reply(try exchange.misses.answer(to: stored.url.href))
+        case .miss:
+            return try exchange.reply(try exchange.misses.answer(to: stored.url.href), orDefer: later)
         }
     }
 

@@ -26,6 +26,8 @@ final class MirrorExchange {
     var timing = ServerTiming()
     /// Whether the response was not stored and not requested from an origin.
     var hasMissed = false
+    /// The page for a URL that is not stored, if results of a search can complete it; nil for other answers.
+    var searchableMiss: MissPage?
     /// The state of the store that this exchange reads; nil until it is needed.
     private var currentView: MirrorResponder.StoreView?
     /// The result of `requestTarget`, once it is known.
@@ -164,7 +166,14 @@ final class MirrorExchange {
         if let loader = context.loader, let cached = try CacheExchange(self, by: loader) {
             return try cached.reply(orDefer: later)
         }
-        return reply(try answer())
+        return try reply(try answer(), orDefer: later)
+    }
+
+    /// The reply with an answer. Nil if a search completes the page of a miss; then `later` gets the reply.
+    func reply(_ answer: Answer, orDefer later: DeferredReply) throws(StoreError) -> Reply? {
+        let reply = reply(answer)
+        guard let searchableMiss else { return reply }
+        return try misses.search(for: searchableMiss, reply, orDefer: later)
     }
 
     // MARK: - Checks before the lookup

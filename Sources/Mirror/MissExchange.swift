@@ -58,8 +58,60 @@ struct MissExchange {
             page.neighbours = try neighbours(of: url, view.reader)
             page.removedSite = context.services?.jobRunner.removedSite(
                 of: url, hidesPrivate: context.layout.isExposed)
+            if let missed = WebURL(url), let search = try FormSearch.find(missed, from: referrer, view.reader)
+            {
+                page.search = search
+                if isInOwnWindow { exchange.searchableMiss = page }
+            }
         }
         return page.answer(to: fields, layout: layout)
+    }
+
+    /// Whether the answer is shown in a window that no page outside the mirror has opened, since other pages must not
+    /// cause searches.
+    private var isInOwnWindow: Bool {
+        fields.fetchDestination ?? "document" == "document" && !requestContext.isForeignWindow
+    }
+
+    /// Searches the stored pages of the site for the words that a form sent to it, on another thread, since that may take
+    /// long. The reply comes later.
+    ///
+    /// - Parameters:
+    ///   - miss: the page to complete.
+    ///   - plain: the reply without results.
+    /// - Returns: the reply without results if the search cannot be made; nil if the reply comes later.
+    func search(
+        for miss: MissPage, _ plain: Reply, orDefer later: DeferredReply
+    ) throws(StoreError) -> Reply? {
+        guard let searches = context.searches, plain.answer.status == 504, let search = miss.search else {
+            return plain
+        }
+        // Forms often lead to another host, such as that of a search.
+        let (referrer, rules) = (try exchange.referrer(), try exchange.rules())
+        let siteOfPage = referrer.flatMap { rules.site(fetching: $0, requestedBy: nil, isPage: true) }
+        guard let site = miss.site ?? siteOfPage else { return plain }
+        let (fields, layout, snapshot) = (fields, layout, layout.snapshot)
+        let slot = later.makeSlot()
+        let isQueued = searches.add(
+            request.targetText,
+            { (portal, reader) throws(StoreError) in
+                var page = miss
+                page.results = try SiteSearchResults(
+                    for: search.words, site: site, snapshot: snapshot, portal, reader)
+                return page.answer(to: fields, layout: layout)
+            },
+            { found in
+                // The search may also have failed, or ended with the server.
+                guard case .success(let answer) = found, answer.status == plain.answer.status else {
+                    return slot.send(plain)
+                }
+                slot.send(
+                    Reply(
+                        answer: answer, clientFields: plain.clientFields, role: plain.role,
+                        source: plain.source))
+            })
+        if !isQueued { slot.send(plain) }
+        return nil
     }
 
     /// The address of a URL in the live snapshot; nil if the live snapshot has no page or file for it.

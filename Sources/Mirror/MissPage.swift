@@ -9,10 +9,14 @@ internal import Web
 ///
 /// The page tells a user why the response is missing, and how to get it: by the next prefetch, by the command shown, or by
 /// the portal. It also links to pages near the URL, so that the user is not stuck.
-struct MissPage {
+struct MissPage: Sendable {
     let url: String
     /// Whether the miss is recorded, so that the next prefetch fetches the URL.
     let isNoted: Bool
+    /// The words that a page's search form sent to the site with the URL; nil if the URL is not known as that of a form.
+    var search: FormSearch?
+    /// The stored pages of the site with these words; nil if they were not searched.
+    var results: SiteSearchResults?
     /// Original URLs of the pages that link to it.
     var referrers: [String] = []
     /// Stored URLs of the same folder or host.
@@ -52,6 +56,7 @@ struct MissPage {
         html.language = language
         html.element("h1", say: .notStoredBadge)
         html.element("p", ["class": "url"], text: url)
+        results?.write(to: &html) { WebURL($0).flatMap(layout.address) }
         writeReason(to: &html, layout)
         writeSearch(to: &html, layout)
         writeList(.linkedFrom, referrers, to: &html, layout)
@@ -127,11 +132,9 @@ struct MissPage {
 
     /// Writes a link that searches the stored pages for the words of a site's own search.
     private func writeSearch(to html: inout HTMLWriter, _ layout: OriginLayout) {
-        guard let portal = layout.portal, let query = WebURL(url)?.query else { return }
-        // The usual names of the query parameter of a site's search.
-        let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
-        let searchRequest = PortalRequest(target: "/?\(query)")
-        guard let words = names.lazy.compactMap({ searchRequest[$0] }).first else { return }
+        guard let portal = layout.portal,
+            let words = search?.words ?? WebURL(url).flatMap(FormSearch.usualWords)
+        else { return }
         let address = portal.dropLast() + PortalLinks().search(words, in: nil)
         html.element("p") { html in
             html.link(String(address)) {

@@ -47,10 +47,16 @@ package final class PortalSearchQueue: Sendable {
         }
     }
 
+    /// Makes the answer to a search, on a search thread.
+    package typealias Work = @Sendable (Portal, StoreReader) throws(StoreError) -> Answer
+
     /// A search that waits for a thread.
     private struct QueuedSearch: Sendable {
         let number: Int
-        let request: SearchRequest
+        let target: String
+        /// The sender whose later search replaces this one; nil if none does.
+        let sender: String?
+        let work: Work
         let completion: @Sendable (Result<Answer, StoreError>) -> Void
     }
 
@@ -103,20 +109,37 @@ package final class PortalSearchQueue: Sendable {
     )
         -> Bool
     {
+        add(
+            request.target, sender: request.sender,
+            { (portal, reader) throws(StoreError) in
+                try portal.answer(request.target, for: request.visitor, reader: reader)
+            }, completion)
+    }
+
+    /// Queues a search whose answer is not a page of the portal. Returns false if too many wait or no thread can be started;
+    /// the completion is then not called.
+    ///
+    /// - Parameter target: the path and query of the request.
+    package func add(
+        _ target: String, sender: String? = nil, _ work: @escaping Work,
+        _ completion: @escaping @Sendable (Result<Answer, StoreError>) -> Void
+    ) -> Bool {
         let (isQueued, replaced) = state.change { state -> (Bool, [QueuedSearch]) in
             guard !state.isClosed else { return (false, []) }
             var replaced: [QueuedSearch] = []
-            if let sender = request.sender {
-                replaced = state.waiting.filter { $0.request.sender == sender }
-                state.waiting.removeAll { $0.request.sender == sender }
+            if let sender {
+                replaced = state.waiting.filter { $0.sender == sender }
+                state.waiting.removeAll { $0.sender == sender }
             }
             guard state.waiting.count < Self.maxQueuedSearches, ensureThread(&state) else {
                 return (false, replaced)
             }
             state.lastNumber += 1
             state.waiting.append(
-                QueuedSearch(number: state.lastNumber, request: request, completion: completion))
-            if let sender = request.sender { state.latest[sender] = state.lastNumber }
+                QueuedSearch(
+                    number: state.lastNumber, target: target, sender: sender, work: work,
+                    completion: completion))
+            if let sender { state.latest[sender] = state.lastNumber }
             return (true, replaced)
         }
         for waiting in replaced { waiting.completion(.success(Self.supersededAnswer)) }
@@ -150,10 +173,10 @@ package final class PortalSearchQueue: Sendable {
     private func runSearches() {
         var context: ThreadContext?
         while let waiting = waitForSearch() {
-            willSearch?(waiting.request.target)
+            willSearch?(waiting.target)
             waiting.completion(answer(waiting, at: &context))
             state.change { state in
-                if let sender = waiting.request.sender, state.latest[sender] == waiting.number {
+                if let sender = waiting.sender, state.latest[sender] == waiting.number {
                     state.latest[sender] = nil
                 }
             }
@@ -181,9 +204,7 @@ package final class PortalSearchQueue: Sendable {
             guard let current = context else { return .success(Self.supersededAnswer) }
             current.portal.cache.isSearchWanted = { [self] in isWanted(waiting) }
             defer { current.portal.cache.isSearchWanted = { true } }
-            let request = waiting.request
-            let answer = try current.portal.answer(
-                request.target, for: request.visitor, reader: current.reader())
+            let answer = try waiting.work(current.portal, current.reader())
             return .success(isWanted(waiting) ? answer : Self.supersededAnswer)
         } catch {
             return .failure(error)
@@ -194,7 +215,7 @@ package final class PortalSearchQueue: Sendable {
     private func isWanted(_ waiting: QueuedSearch) -> Bool {
         state.change { state in
             guard !state.isClosed else { return false }
-            guard let sender = waiting.request.sender else { return true }
+            guard let sender = waiting.sender else { return true }
             return state.latest[sender] == waiting.number
         }
     }

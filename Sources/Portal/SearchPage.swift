@@ -268,26 +268,7 @@ struct SearchPage: PortalPage {
         html.element("ol", ["class": "list hits"]) { html in
             for hit in report.hits {
                 html.element("li") { html in
-                    let title = hit.title.isEmpty ? hit.url : hit.title
-                    html.link(address(of: hit, context), ["class": "name"]) {
-                        $0.isolatedText(Wording.cut(title))
-                    }
-                    let heading = hit.headingAfterTitle
-                    if !heading.isEmpty {
-                        html.element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(heading)) }
-                    }
-                    // Snippets come from pages: `bdi` keeps their direction from affecting the rest.
-                    html.element("p", ["class": "snippet"]) { html in
-                        html.element("bdi") { html in
-                            for part in hit.snippet.parts {
-                                if part.isMarked {
-                                    html.element("mark", text: part.text)
-                                } else {
-                                    html.text(part.text)
-                                }
-                            }
-                        }
-                    }
+                    html.hit(hit, address: address(of: hit, context))
                     html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.url(hit.url) }
                     html.element("span", ["class": "soft"]) { $0.time(hit.fetched, now: context.now) }
                 }
@@ -313,8 +294,7 @@ struct SearchPage: PortalPage {
         return start + "larder index" + Sentence.unindexedEnd.text(in: language)
     }
 
-    /// Returns the URL of the mirrored page in the searched snapshot, at the section with the words. A text fragment makes browsers scroll to the words
-    /// and mark them (https://wicg.github.io/scroll-to-text-fragment/).
+    /// Returns the URL of the mirrored page in the searched snapshot, at the section with the words.
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
         let mirrored =
             if let snapshot {
@@ -322,12 +302,7 @@ struct SearchPage: PortalPage {
             } else {
                 context.mirrorAddress(of: hit.address)
             }
-        guard let address = mirrored else {
-            return context.links.details(hit.url)
-        }
-        guard let quote = hit.snippet.quote else { return address }
-        let text = String(percentEncoding: quote.utf8) { $0.isASCIIAlpha || $0.isASCIIDigit }
-        return address + (hit.anchor.isEmpty ? "#" : "") + ":~:text=" + text
+        return mirrored.map(hit.addingTextFragment) ?? context.links.details(hit.url)
     }
 
     /// One sentence about the result: the error in the query, or the number of results and whether there are more.
@@ -370,6 +345,41 @@ struct SearchPage: PortalPage {
             "proposals": report?.proposals ?? [], "results": entries.map { $0.members(context) },
             "after": next?.text,
         ]
+    }
+}
+
+extension SearchReport.Hit {
+    /// Adds the words to the address of the page. Browsers scroll to such a text fragment and mark it
+    /// (https://wicg.github.io/scroll-to-text-fragment/).
+    func addingTextFragment(to address: String) -> String {
+        guard let quote = snippet.quote else { return address }
+        let text = String(percentEncoding: quote.utf8) { $0.isASCIIAlpha || $0.isASCIIDigit }
+        return address + (anchor.isEmpty ? "#" : "") + ":~:text=" + text
+    }
+}
+
+extension HTMLWriter {
+    /// Writes a page that the index found: its title as a link, the heading of the matching section, and the snippet.
+    mutating func hit(_ hit: SearchReport.Hit, address: String) {
+        link(address, ["class": "name"]) {
+            $0.isolatedText(Wording.cut(hit.title.isEmpty ? hit.url : hit.title))
+        }
+        let heading = hit.headingAfterTitle
+        if !heading.isEmpty {
+            element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(heading)) }
+        }
+        // Snippets come from pages: `bdi` keeps their direction from affecting the rest.
+        element("p", ["class": "snippet"]) { html in
+            html.element("bdi") { html in
+                for part in hit.snippet.parts {
+                    if part.isMarked {
+                        html.element("mark", text: part.text)
+                    } else {
+                        html.text(part.text)
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -796,6 +796,11 @@ extension Sentence {
         case .toFetchRun: "To fetch it, run:"
         case .fetchInPortal: "Fetch it now in the portal"
         case .searchInPortal: "Search stored pages for “%1”"
+        case .siteSearchResults: "Stored pages with “%1”"
+        case .siteSearchLead:
+            "The search of this site needs its server. These are results of Larder’s search of the stored pages, not of the site."
+        case .siteSearchEmpty:
+            "The search of this site needs its server. Larder searched the stored pages of the site and found none with these words."
         case .sendsRequest: " (goes online)."
         case .missInSnapshot: "This earlier snapshot does not contain this URL."
         case .openInLive: "Open it in the live snapshot"

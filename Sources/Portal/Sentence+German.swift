@@ -826,6 +826,11 @@ extension Sentence {
         case .toFetchRun: "Um sie abzurufen, führen Sie aus:"
         case .fetchInPortal: "Jetzt im Portal abrufen"
         case .searchInPortal: "Gespeicherte Seiten nach „%1“ durchsuchen"
+        case .siteSearchResults: "Gespeicherte Seiten mit „%1“"
+        case .siteSearchLead:
+            "Die Suche dieser Website braucht ihren Server. Diese Ergebnisse stammen von Larders Suche in den gespeicherten Seiten, nicht von der Website."
+        case .siteSearchEmpty:
+            "Die Suche dieser Website braucht ihren Server. Larder hat die gespeicherten Seiten der Website durchsucht und keine mit diesen Wörtern gefunden."
         case .sendsRequest: " (geht ins Netz)."
         case .missInSnapshot: "Dieser frühere Snapshot enthält diese URL nicht."
         case .openInLive: "Im aktiven Snapshot öffnen"

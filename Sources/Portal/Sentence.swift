@@ -229,7 +229,7 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The page for a URL that is not stored
     case missReason, removedSite, undoInPortal, missNoted, excludedBySettings, changeSettings, missExcluded,
-        toFetchRun, fetchInPortal, searchInPortal,
+        toFetchRun, fetchInPortal, searchInPortal, siteSearchResults, siteSearchLead, siteSearchEmpty,
         sendsRequest, missInSnapshot,
         openInLive
 
@@ -272,7 +272,7 @@ extension Sentence {
         switch self {
         case .mistakeURL, .mistakeWordForURL, .mistakeScheme, .mistakeSite, .mistakeSnapshot, .mistakeNumber,
             .mistakeChoice, .mistakeSize, .snapshotWordInvalid, .snapshotNotFound, .searchFor,
-            .searchInPortal:
+            .searchInPortal, .siteSearchResults:
             true
         default: false
         }
