@@ -205,6 +205,8 @@ enum PageActions {
     private static let maxFruitfulPresses = 10
     /// The maximum length of a text that is pressed because of its cursor, in UTF-16 code units.
     private static let maxPointedLength = 60
+    /// The maximum number of buttons of a page that are compared before and after one of them is pressed.
+    private static let maxComparedButtons = 100
     /// How many tabs with the same signature are opened in one page.
     private static let maxEqualTabs = 4
 
@@ -285,10 +287,21 @@ enum PageActions {
             const tabUses = globalThis.larderTabUses ??= new Map();
             let count = 0, buttons = 0, linkButtons = 0, fields = 0, tab = null, place = -1, hasMore = false;
             const start = performance.now();
+            // The buttons that are shown and were not used yet. Of a page with very many buttons, only the first.
+            const unusedButtons = () => new Set([...Document.prototype.querySelectorAll.call(document, plain)]
+              .slice(0, \(maxComparedButtons)).filter((one) => !handled.has(one) && isShown(one)));
             const use = async (e) => {
               used.add(signature(e));
               count += 1;
+              const before = e.matches(plain) ? unusedButtons() : new Set();
               await act(() => press(e), () => (e.getAttribute('aria-haspopup') || 'false') !== 'false');
+              // Such as the button that folds a side bar: pressed once more, it shows the others again. Its name may have
+              // changed. A button that shows more than it hides, such as Next, is not pressed.
+              if (!before.size || !isShown(e) || e.disabled || e.closest(changing) || isForbidden(e)) return;
+              const after = unusedButtons();
+              const hidden = [...before].filter((one) => !after.has(one)).length;
+              const shown = [...after].filter((one) => !before.has(one)).length;
+              if (hidden > shown) await act(() => press(e));
             };
             for (const e of [...elementsWithFrames(document)]) {
               if (count >= 40 || performance.now() - start > 1500) break;

@@ -236,6 +236,27 @@ struct RenderingTests {
         #expect(targets(outcome, of: origin) == ["/", "/lazy.png"])
     }
 
+    @Test(
+        "A button that hides others is pressed once more, so that these are used too",
+        arguments: [
+            ("bar.hidden = !bar.hidden", ["/", "/pressed/0", "/pressed/1", "/models"]),
+            // It shows as many others, so that it is not one that folds a part.
+            ("bar.hidden = true; next.hidden = false", ["/", "/pressed/0", "/runs"]),
+            // Its new name says that it changes something.
+            ("bar.hidden = !bar.hidden; this.textContent = 'Delete'", ["/", "/pressed/0"]),
+        ] as [(String, Set<String>)])
+    func foldingButtons(action: String, expected: Set<String>) throws {
+        let origin = try site(
+            """
+            <script>var presses = 0</script>
+            <button type="button" onclick="\(action); fetch('/pressed/' + presses++)">Side bar</button>
+            <div id="bar"><button type="button" onclick="fetch('/models')">Models</button></div>
+            <div id="next" hidden><button type="button" onclick="fetch('/runs')">Runs</button></div>
+            """)
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
+        #expect(targets(outcome, of: origin) == expected)
+    }
+
     @Test func `links with placeholders of templates are left out`() throws {
         let origin = try site(
             """
