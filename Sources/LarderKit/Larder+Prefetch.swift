@@ -192,6 +192,7 @@ extension Larder {
         let folder = options.watchedStore(folder, until: interruption)
         return try await Self.runOnThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
+            let stopwatch = Stopwatch()
             let browser = SharedBrowser(
                 program: options.browser, authorityFolder: folder.path)
             defer { browser.close() }
@@ -199,12 +200,15 @@ extension Larder {
             let progress = options.progress.map(CombinedProgress.init)
             if let progress { options.progress = progress.reportCrawl }
             var report = try body(SiteRun(folder, interruption), options)
+            let endOfCrawl = stopwatch.elapsed
             rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
+            if report.rehearsal != nil { report.rehearsalElapsed = stopwatch.elapsed - endOfCrawl }
             // The indexing needs no browser.
             browser.close()
             if wantsIndex { report.index(folder, interruption, progress: progress?.reportIndexing) }
+            report.elapsed = stopwatch.elapsed
             return report
         }
     }

@@ -35,6 +35,11 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The comparison of some pages offline and online; nil if no page was opened.
     public package(set) var rehearsal: Rehearsal?
 
+    /// The time that the user waited for the prefetch: that of the crawl, of the rehearsal and of the indexing.
+    public package(set) var elapsed: Duration
+    /// The part of `elapsed` in which pages were opened offline and what they lacked was fetched; zero if none were opened.
+    public package(set) var rehearsalElapsed: Duration = .zero
+
     /// How many cookies of the user's files are for the site; nil without such files.
     package var cookies: CookieCounts?
 
@@ -97,6 +102,7 @@ public struct PrefetchReport: Sendable, Equatable {
 
     init(_ report: CrawlReport, _ plan: SitePlan) {
         crawl = report
+        elapsed = report.elapsed
         self.plan = plan
     }
 
@@ -108,6 +114,7 @@ public struct PrefetchReport: Sendable, Equatable {
         var next = further.crawl
         next.include(crawl)
         crawl = next
+        elapsed += further.elapsed
         check = further.check ?? check
         unansweredMisses = further.unansweredMisses
     }
@@ -199,7 +206,8 @@ extension PrefetchReport: JSONObject {
 
     private var listMembers: JSONMembers {
         [
-            "traps": traps, "hosts": crawl.hosts, "seconds": crawl.elapsed / .seconds(1),
+            "traps": traps, "hosts": crawl.hosts, "seconds": elapsed / .seconds(1),
+            "rehearsalSeconds": IfAny(rehearsalElapsed > .zero ? rehearsalElapsed / .seconds(1) : nil),
             "missing": crawl.missing,
             "skipped": crawl.skipped, "unread": IfAny(crawl.unread), "overlong": IfAny(crawl.overlong),
         ]

@@ -119,7 +119,8 @@ enum PrefetchSummary {
                 "\(report.site): only one page was stored, and none of those that it links to: \(reason)")
         }
         let traffic =
-            "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total"
+            "\(Wording.bytes(report.wireByteCount)) downloaded, "
+            + totalTime(report.elapsed, ofRehearsal: report.rehearsalElapsed)
         lines.append(
             report.isUnchanged
                 ? "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
@@ -149,6 +150,13 @@ enum PrefetchSummary {
                     + "downloaded again")
         }
         return lines
+    }
+
+    /// The time that the user waited, and how much of it the rehearsal took, if that was most of it.
+    static func totalTime(_ total: Duration, ofRehearsal rehearsal: Duration) -> String {
+        let text = "\(Wording.time(total)) in total"
+        guard rehearsal * 2 > total else { return text }
+        return text + " (\(Wording.time(rehearsal)) to open pages offline and fetch what they lacked)"
     }
 
     /// The lines about certificates, robots.txt, logins and cookies.
