@@ -50,8 +50,11 @@ public struct Rehearsal: Sendable, Equatable {
 
     /// The kinds of pages that have scripts. Those that were not opened or differ come first.
     public let kinds: [PageKind]
+    /// Whether the user interrupted it before every kind was proved.
+    public let isInterrupted: Bool
 
-    package init(_ kinds: [PageKind]) {
+    package init(_ kinds: [PageKind], isInterrupted: Bool = false) {
+        self.isInterrupted = isInterrupted
         self.kinds = kinds.sorted { Self.rank($0.result) < Self.rank($1.result) }
     }
 
@@ -75,11 +78,30 @@ public struct Rehearsal: Sendable, Equatable {
                 return PageKind(
                     example: kind.example, pages: kind.pages, opened: kind.opened, compared: kind.compared,
                     .frozen(pages: pages, replayed: replayed, reason: detail))
-            })
+            }, isInterrupted: isInterrupted)
+    }
+
+    /// The reason for kinds of which nothing is known, because the user interrupted the rehearsal.
+    package static let interruptionReason = "the rehearsal was interrupted"
+
+    /// The result if the user has interrupted the rehearsal after this one. Kinds that differed are unknown, since what they
+    /// lacked may have been fetched, but no page was opened again. If every kind is proved, nothing is left to do.
+    package var interrupted: Rehearsal {
+        guard !isProved else { return self }
+        return Rehearsal(
+            kinds.map { kind in
+                switch kind.result {
+                case .equal, .frozen, .replayed, .unknown: kind
+                case .different:
+                    PageKind(
+                        example: kind.example, pages: kind.pages, opened: kind.opened,
+                        compared: kind.compared, .unknown(Self.interruptionReason))
+                }
+            }, isInterrupted: true)
     }
 
     /// Whether every kind is the same offline as online, if need be with replayed messages, or is served as frozen copies.
-    public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
+    public var isProved: Bool { !isInterrupted && kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
     /// The level that was reached, provided that all links have stored responses.
     public var level: Level { isProved ? .rehearsed : .read }
@@ -126,6 +148,9 @@ extension Rehearsal {
                 }
             }
         }
+        if isInterrupted, !unknown.contains(where: { $0.reason == Self.interruptionReason }) {
+            lines.append(Self.interruptionReason)
+        }
         for (reason, pages, example) in unknown {
             let examples = pages == 1 ? example : "such as \(example)"
             lines.append("not compared with the live site: \(Self.pages(pages)), \(examples): \(reason)")
@@ -157,7 +182,9 @@ extension Rehearsal {
 }
 
 extension Rehearsal: JSONObject {
-    package var members: JSONMembers { ["level": level.rawValue, "kinds": kinds] }
+    package var members: JSONMembers {
+        ["level": level.rawValue, "interrupted": isInterrupted, "kinds": kinds]
+    }
 }
 
 extension Rehearsal.PageKind: JSONObject {

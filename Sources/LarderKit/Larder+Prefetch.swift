@@ -156,7 +156,7 @@ extension Larder {
                 // The next sites do not wait long for an origin whose robots.txt could not be loaded for this one.
                 options.failedRobotsOrigins.formUnion(report.failedRobotsOrigins)
                 updates.append(SiteUpdate(site: site.name, result: .success(report)))
-                if report.isInterrupted { break }
+                if report.isInterrupted || report.isRehearsalInterrupted { break }
             } catch {
                 updates.append(SiteUpdate(site: site.name, result: .failure(error)))
                 if error.kind == .interrupted { break }

@@ -25,7 +25,9 @@ extension Larder {
         guard report.isPublished, !report.isInterrupted, report.work == nil, report.rendering.rendered > 0,
             report.rendering.failure == nil, report.rendering.isWorthRehearsing
         else { return }
-        RehearsalRun(self, report, options, browser, interruption).run(&report, prefetchAgain: prefetchAgain)
+        let run = RehearsalRun(self, report, options, browser, interruption)
+        run.run(&report, prefetchAgain: prefetchAgain)
+        if interruption.isRequested { run.noteInterruption(&report) }
     }
 }
 
@@ -112,6 +114,17 @@ private struct RehearsalRun {
         let differing = findings.differing.filter(\.isRendered).map(\.href)
         let opened = Set(findings.opened.map(\.page.url.href))
         freeze(freezing == .always ? findings.rendered : differing, replacing: opened, &report)
+    }
+
+    /// Reports which kinds of pages were not compared, because the user interrupted the rehearsal.
+    func noteInterruption(_ report: inout PrefetchReport) {
+        if let rehearsal = report.rehearsal {
+            report.rehearsal = rehearsal.interrupted
+        } else if let check = try? OfflinePageCheck(larder, site: site, checkOptions) {
+            report.rehearsal = check.interruptedRehearsal
+        } else {
+            report.rehearsal = Rehearsal([], isInterrupted: true)
+        }
     }
 
     /// Whether a page without a known text may be rendered for it: not if it was rendered a moment ago, and its text could

@@ -108,7 +108,7 @@ extension Larder {
                 for report in try await update([site.name], options: options, by: .localUser) {
                     updates.append(SiteUpdate(site: site.name, result: .success(report)))
                     options.failedRobotsOrigins.formUnion(report.failedRobotsOrigins)
-                    if report.isInterrupted { return updates }
+                    if report.isInterrupted || report.isRehearsalInterrupted { return updates }
                 }
             } catch {
                 updates.append(SiteUpdate(site: site.name, result: .failure(error)))

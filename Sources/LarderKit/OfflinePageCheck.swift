@@ -211,6 +211,16 @@ struct OfflinePageCheck {
         }
     }
 
+    /// The result if the user interrupted the check before any page was opened.
+    var interruptedRehearsal: Rehearsal {
+        let unopened = kinds.map { kind in
+            Rehearsal.PageKind(
+                example: kind.pages.first?.href ?? "", pages: kind.pages.count, opened: 0, compared: 0,
+                .unknown(Rehearsal.interruptionReason))
+        }
+        return Rehearsal(unopened, isInterrupted: !unopened.isEmpty)
+    }
+
     /// The results of all kinds.
     private func rehearsal(
         _ firstDifferences: [Int: (page: WebURL, detail: String)], of all: [OpenedPage]

@@ -473,6 +473,9 @@ struct PortalCommandRunner: Sendable {
             if report.isInterrupted {
                 outcome.append(Phrase(.endedInterrupted))
                 end = .stopped
+            } else if report.isRehearsalInterrupted {
+                outcome.append(Phrase(.endedNotRehearsed))
+                end = .stopped
             } else if !report.isPublished {
                 let reason =
                     report.missing.first.map { Phrase(.urlFailed, $0.url, $0.reason) }

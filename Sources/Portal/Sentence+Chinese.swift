@@ -165,6 +165,7 @@ extension Sentence {
         case .endedFailed: "获取失败：%1 项"
         case .endedNotPublished: "新快照未启用，当前快照保持不变。"
         case .endedInterrupted: "已停止。已完成的部分会保留，重试即可继续。"
+        case .endedNotRehearsed: "在离线打开并比较所有类型的网页之前已停止。所有内容均已保存。"
         case .endedLimit: "已达到上限并停止。详细信息（英文）：%1"
         case .endedUnread: "%1 太大，未跟随其中的链接。"
         case .checkClean: "未发现问题，共检查 %1 个网址。"

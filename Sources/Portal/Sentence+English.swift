@@ -177,6 +177,8 @@ extension Sentence {
         case .endedFailed: "Failed: %1"
         case .endedNotPublished: "The new snapshot did not go live. The previous one stays live."
         case .endedInterrupted: "Stopped. Finished work is saved; retry to continue."
+        case .endedNotRehearsed:
+            "Stopped before all kinds of pages were opened offline and compared. All content is saved."
         case .endedLimit: "Stopped: %1"
         case .endedUnread: "%1 is too large, so its links were not followed."
         case .checkClean: "No problems found. URLs checked: %1."

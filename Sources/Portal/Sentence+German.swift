@@ -176,6 +176,8 @@ extension Sentence {
         case .endedBroken: "Auf der Original-Website defekt: %1"
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
+        case .endedNotRehearsed:
+            "Angehalten, bevor alle Arten von Seiten offline geöffnet und verglichen waren. Alle Inhalte sind gespeichert."
         case .endedInterrupted:
             "Angehalten. Was schon heruntergeladen ist, bleibt gespeichert; „Erneut versuchen“ setzt den Vorgang fort."
         case .endedLimit: "Angehalten: %1"

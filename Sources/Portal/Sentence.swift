@@ -56,7 +56,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case endedPages
     case endedFailed = "endedMissing"
     case endedBroken
-    case endedNotPublished, endedInterrupted, endedLimit, endedUnread, checkClean, checkCleanExcept,
+    case endedNotPublished, endedInterrupted, endedNotRehearsed, endedLimit, endedUnread, checkClean,
+        checkCleanExcept,
         checkNotFetched, checkFailed, checkItem,
         linksClean,
         linksBroken, pinned, pinnedBefore, unpinned

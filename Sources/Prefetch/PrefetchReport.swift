@@ -34,6 +34,8 @@ public struct PrefetchReport: Sendable, Equatable {
 
     /// The comparison of some pages offline and online; nil if no page was opened.
     public package(set) var rehearsal: Rehearsal?
+    /// Whether the user interrupted the rehearsal before every kind of pages was compared. What the prefetch stored is complete.
+    public var isRehearsalInterrupted: Bool { rehearsal?.isInterrupted ?? false }
 
     /// The time that the user waited for the prefetch: that of the crawl, of the rehearsal and of the indexing.
     public package(set) var elapsed: Duration

@@ -28,14 +28,17 @@ struct RehearsalTests {
     private func larder(_ words: [String], browser: String? = Chromium.executable) throws
         -> ChildProcess.Ending
     {
+        try start(words, browser: browser).wait()
+    }
+
+    private func start(_ words: [String], browser: String? = Chromium.executable) throws -> ChildProcess {
         mkdir(home.file("tmp"), 0o700)
         return try ChildProcess(
             ChildProcess.built("larder"), words,
             environment: [
                 "HOME": home.path, "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp"),
                 "LARDER_PROGRESS": "none", "LARDER_CHROMIUM": browser ?? "",
-            ]
-        ).wait()
+            ])
     }
 
     /// A page that shows the text that `url`, a JavaScript expression, loads.
@@ -312,6 +315,45 @@ struct RehearsalTests {
             "a rollback leads to the state before the prefetch")
         origin.stop()
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)
+    }
+
+    @Test("An interrupted rehearsal is reported in text, JSON and exit status, and the snapshot stays")
+    func interruption() throws {
+        origin.hold("/other.json")
+        origin.on(
+            "/",
+            page(
+                loading:
+                    "['', \(Self.isMirror) ? 'other' : 'words', 'json'].join('/').replace('/json', '.json')"))
+        /// Interrupts a prefetch when the rehearsal fetches what the page requests only offline.
+        func interrupted(_ options: String...) throws -> ChildProcess.Ending {
+            origin.forgetRequests()
+            let store = home.file("store\(options.count)")
+            let process = try start(["prefetch", origin.url("/"), "--store", store] + options)
+            let hasReachedRehearsal = origin.waitForRequests(1, to: "/other.json")
+            process.signal(SIGINT)
+            let ending = process.wait()
+            try #require(hasReachedRehearsal, "\(ending)")
+            return ending
+        }
+        let run = try interrupted()
+        #expect(run.status == 130)
+        let page = origin.url("/")
+        let line =
+            "not compared with the live site: 1 page with scripts, \(page): the rehearsal was interrupted"
+        #expect(run.output.contains(line) && run.output.contains("Not rehearsed: interrupted; "), "\(run)")
+        let json = try interrupted("--json")
+        #expect(json.status == 130)
+        let report = try JSONValue.parse(Array(json.output.utf8).span)
+        #expect(report["live"]?.bool == true && report["interrupted"]?.bool == false)
+        let rehearsal = try #require(report["rehearsal"])
+        #expect(rehearsal["level"]?.string == "read" && rehearsal["interrupted"]?.bool == true)
+        #expect(rehearsal["kinds"]?.array?.first?["result"]?.string == "unknown")
+        // The time of the rehearsal is part of the total.
+        let part = try #require(report["rehearsalSeconds"]?.double)
+        let total = try #require(report["seconds"]?.double)
+        #expect(0 < part && part < total)
+        origin.release("/other.json")
     }
 
     @Test("A URL that failed during the prefetch is not fetched again, and fails in the same way offline")

@@ -148,6 +148,7 @@ enum PrefetchCommand {
                 "\(report.site): the session with \(session.origin) ended during the run; log in again "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
+        if report.isRehearsalInterrupted { return .interrupted }
         if report.hasSucceeded {
             let isWhole =
                 report.isComplete && report.manifestFailure == nil

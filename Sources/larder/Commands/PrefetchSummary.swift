@@ -275,6 +275,10 @@ enum PrefetchSummary {
             if hasFailures {
                 lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
             }
+            if report.isRehearsalInterrupted {
+                let check = arguments.command("check", ["--offline", report.site])
+                lines.append("Not rehearsed: interrupted; to open the pages offline: \(check)")
+            }
             lines += indexingLines(report, arguments)
             if !report.isUnchanged {
                 lines.append("To read it: \(arguments.command("open", [report.site]))")
