@@ -108,7 +108,7 @@ public struct SitePlan: Sendable, Equatable {
         renderedPatterns = texts("lookedAt")
         frozen = texts("frozen")
         replayed = texts("replayed")
-        scriptCopies = json["scriptCopies"]?.array?.compactMap { ScriptCopies($0) } ?? []
+        scriptCopies = ScriptCopies.all(inSettings: json)
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int

@@ -44,7 +44,7 @@ package struct SiteRules {
             let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
             frozen.formUnion(settings?["frozen"]?.array?.compactMap(\.string) ?? [])
             replayed.formUnion(settings?["replayed"]?.array?.compactMap(\.string) ?? [])
-            for copies in settings?["scriptCopies"]?.array?.compactMap({ ScriptCopies($0) }) ?? [] {
+            for copies in ScriptCopies.all(inSettings: settings) {
                 scriptCopyKeys[copies.origin, default: []].formUnion(copies.keys)
             }
             let zone =

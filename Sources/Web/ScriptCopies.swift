@@ -1,8 +1,8 @@
 /// Entries of `localStorage` in which the scripts of an origin's pages keep copies of other scripts.
 ///
 /// A page that finds such copies requests only the other scripts, often several in one request. Its requests thus depend on the
-/// pages that the browser showed before, and a prefetch cannot store every combination. Served pages therefore start without
-/// these entries and send the same requests as in a new browser.
+/// pages that the browser showed before, and a prefetch cannot store every combination. Served and exported pages therefore
+/// start without these entries and send the same requests as in a new browser.
 package struct ScriptCopies: Sendable, Equatable {
     /// The origin of the pages.
     package let origin: String
@@ -15,6 +15,13 @@ package struct ScriptCopies: Sendable, Equatable {
     package init?(_ json: JSONValue) {
         guard let origin = json["origin"]?.string, let keys = json["keys"]?.array else { return nil }
         self.init(origin: origin, keys: keys.compactMap(\.string))
+    }
+}
+
+extension ScriptCopies {
+    /// The entries of all origins in the settings of a site, which are JSON.
+    package static func all(inSettings settings: JSONValue?) -> [ScriptCopies] {
+        settings?["scriptCopies"]?.array?.compactMap { ScriptCopies($0) } ?? []
     }
 }
 

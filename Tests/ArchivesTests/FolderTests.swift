@@ -386,6 +386,23 @@ import Web
         #expect(before.map { $0.split(separator: " ")[8] } == after.map { $0.split(separator: " ")[8] })
     }
 
+    @Test
+    func `pages whose scripts keep copies of others get the script, which removes the copies of its origin`()
+        throws
+    {
+        let site = try ArchiveTestSite([
+            .page("/", "<script src=a.js></script>"), .file("/a.js", "text/javascript", Array("run()".utf8)),
+        ])
+        try StoreWriter(site.folder).storeSettings(
+            #"""
+            {"scriptCopies":[{"origin":"https://example.com","keys":["z","a\""]},{"origin":"https://else.test","keys":["x"]}]}
+            """#, ofSite: ArchiveTestSite.name)
+        let report = try site.export("out/", .folder)
+        #expect(report.isVerified == true)
+        #expect(try Self.text(site, "out/index.html").contains(" src=\"~larder.js\""))
+        #expect(try Self.text(site, "out/~larder.js").contains(#""copies":["a\"","z"]"#))
+    }
+
     @Test func `files that scripts fetch get twins, also pages and large files`() throws {
         let large = Array("[\"\(String(repeating: "jam ", count: 3 << 20))\"]".utf8)
         let site = try ArchiveTestSite([

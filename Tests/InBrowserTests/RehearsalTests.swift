@@ -158,8 +158,18 @@ struct RehearsalTests {
             "new Promise((done) => { const wait = () => localStorage.modules ? done(true) : setTimeout(wait, 50); wait() })"
         #expect(try visit.evaluate(isKept)?.bool == true)
         try visit.navigate(to: try server.address(of: origin, "/two"))
-        let text = try visit.text()
-        #expect(text.contains("Module second runs") && text.contains("Module third runs"), "\(text)")
+        func expectAllModules() throws {
+            let text = try visit.text()
+            #expect(text.contains("Module second runs") && text.contains("Module third runs"), "\(text)")
+        }
+        try expectAllModules()
+        // The same in files.
+        let export = try larder(["export", origin.url("/"), home.file("out/")])
+        #expect(export.status == 0, "\(export)")
+        try visit.navigate(to: "file://" + home.file("out/one.html"))
+        #expect(try visit.evaluate(isKept)?.bool == true)
+        try visit.navigate(to: "file://" + home.file("out/two.html"))
+        try expectAllModules()
     }
 
     @Test("A page that is blank offline is served as a frozen copy without scripts")

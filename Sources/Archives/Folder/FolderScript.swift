@@ -17,6 +17,8 @@ struct FolderScript {
     static let twinFolder = "~data/"
 
     private let start: WebURL
+    /// The keys of the entries of `localStorage` without which pages start (`ScriptCopies`).
+    private let scriptCopyKeys: [String]
     /// The files whose names do not follow from their URLs by ``derivedFile(_:)``. URLs of the start page's origin
     /// are without the origin.
     private var files: [(url: String, file: String)] = []
@@ -36,7 +38,9 @@ struct FolderScript {
     /// WebAssembly, which only scripts can use.
     private static let maxSpeculativeTwinBytes = 8 << 20
 
-    init(start: WebURL) { self.start = start }
+    init(start: WebURL, scriptCopyKeys: [String] = []) {
+        (self.start, self.scriptCopyKeys) = (start, scriptCopyKeys)
+    }
 
     /// Returns the file name that follows from a URL of the start page's origin. The script contains the same
     /// rule.
@@ -152,6 +156,7 @@ struct FolderScript {
             $0.member("tops") { $0.array { for segment in firstSegments.sorted() { $0.value(segment) } } }
             $0.member("pages") { $0.array { for page in pages { $0.value(page) } } }
             $0.member("data") { $0.array { for name in filesWithTwin.sorted() { $0.value(name) } } }
+            $0.member("copies") { $0.array { for key in scriptCopyKeys { $0.value(key) } } }
         }
         return "(\(Self.body))(\(site.text))\n"
     }
@@ -165,6 +170,9 @@ struct FolderScript {
           "use strict";
           const tag = document.currentScript;
           if (!tag || self.larder$) return;
+          // Without the copies of scripts that other pages have left, the page requests the same scripts as online. Pages may
+          // have no storage.
+          try { for (const key of site.copies) localStorage.removeItem(key); } catch {}
           const root = new URL("./", tag.src).href, isFile = location.protocol === "file:";
           const [pages, data, tops] = [site.pages, site.data, site.tops].map((list) => new Set(list));
           const files = new Map(Object.entries(site.files));

@@ -101,11 +101,14 @@ final class FolderWriter: ArchiveWriter {
         files = try ExportedFiles(
             reader, site, asOf: snapshot, start: start, content: content, isExported: isExported)
         let need = FolderScriptNeed(files: files, isForZIM: isForZIM)
-        if try need.isNeeded() {
+        let scriptCopyKeys = Set(
+            ScriptCopies.all(inSettings: try? JSONValue.parse(site.settings.utf8.span))
+                .filter { $0.origin == start.origin }.flatMap(\.keys))
+        if try scriptCopyKeys.isEmpty ? need.isNeeded() : true {
             // With the script, pages know their URLs, and may show something else for another query. So each query
             // gets a file of its own.
             try files.renameByQuery()
-            script = FolderScript(start: start)
+            script = FolderScript(start: start, scriptCopyKeys: scriptCopyKeys.sorted())
             routesByLocation = try need.hasRouter()
         }
         try appendToList(FolderList.header(site: site.name, start: start.key.href))
