@@ -164,7 +164,7 @@ extension HTMLWriter {
         guard isScheduled, !context.isScheduled() else { return }
         element("div", ["class": "notice warn", "id": Self.timerSection]) { html in
             html.element("p", say: .nothingRunsSchedule)
-            guard canInstallTimer(context) else { return }
+            guard html.canInstallTimer(context) else { return }
             html.element("p", say: .installTimerHint)
             html.commandButton("timer", .doInstallTimer, context)
         }

@@ -44,7 +44,8 @@ struct SearchPage: PortalPage {
         let siteNames = Dictionary(uniqueKeysWithValues: sites.map { ($0.id, $0.name) })
         self.siteNames = siteNames
         let searchedSite = site ?? facets.site.flatMap { id in sites.first { $0.id == id } }
-        snapshots = searchedSite.map(Self.searchableSnapshots) ?? []
+        let snapshots = searchedSite.map(Self.searchableSnapshots) ?? []
+        self.snapshots = snapshots
         let snapshot = facets.snapshot.flatMap { name in snapshots.first { $0.name == name } }
         self.snapshot = snapshot
         hasEarlierSnapshots = sites.contains { !Self.searchableSnapshots(of: $0).isEmpty }
