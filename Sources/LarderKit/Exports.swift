@@ -46,10 +46,8 @@
 @_exported public import struct Reports.Absence
 @_exported public import struct Reports.BodyReport
 @_exported public import struct Reports.ByteSize
-@_exported public import struct Reports.CollectionForecast
-@_exported public import struct Reports.CollectionReport
 @_exported public import struct Reports.CopyReport
-@_exported public import struct Reports.DifferenceReport
+@_exported public import struct Reports.DiffReport
 @_exported public import struct Reports.InspectionReport
 @_exported public import enum Reports.LinkVerdict
 @_exported public import struct Reports.ListOptions
@@ -61,6 +59,8 @@
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinReport
 @_exported public import struct Reports.PinsReport
+@_exported public import struct Reports.PruningPreview
+@_exported public import struct Reports.PruningReport
 @_exported public import struct Reports.ScheduleReport
 @_exported public import enum Reports.ScheduleRunner
 @_exported public import struct Reports.ScreenshotReport
@@ -71,7 +71,7 @@
 @_exported public import struct Reports.URLReport
 @_exported public import struct Reports.WorkProgress
 @_exported public import struct Search.IndexReport
-@_exported public import struct Search.PageDifferenceReport
+@_exported public import struct Search.PageDiffReport
 @_exported public import struct Search.SearchOptions
 @_exported public import struct Search.SearchReport
 @_exported public import struct Search.Snippet

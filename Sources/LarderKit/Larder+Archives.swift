@@ -218,14 +218,37 @@ extension Larder {
         }
     }
 
-    /// Imports WARC, ARC, WACZ or HAR archives of other programs, or folders of files, as a snapshot of a site.
+    /// Imports a WARC, ARC, WACZ or HAR archive of another program, or a folder of files, as a snapshot of a site.
+    /// Does the same as `importArchives` with one path.
+    ///
+    /// ```swift
+    /// let imported = try await larder.importArchive("crawl.warc.gz")
+    /// for fault in imported.refused { print(fault.place, fault.reason) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: the archive or folder.
+    ///   - site: the name of the site that gets the snapshot; nil for the URL of the first page in the archive.
+    ///   - base: the URL that a folder was copied from, or of a saved page, if the file does not name it.
+    ///   - sizeAllowance: the number of unpacked bytes that are allowed on top of 200 times the size of the archive.
+    ///   - progress: receives the progress now and then, on a thread of the import.
+    /// - Throws: The same errors as `importArchives`.
+    public func importArchive(
+        _ path: String, into site: String? = nil, at base: String? = nil, sizeAllowance: ByteSize? = nil,
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
+    ) async throws(LarderError) -> ImportReport {
+        try await importArchives(
+            [path], into: site, at: base, sizeAllowance: sizeAllowance, progress: progress)
+    }
+
+    /// Imports WARC, ARC, WACZ or HAR archives of other programs, or folders of files, as one snapshot of a site.
     ///
     /// The imported responses keep their dates, are scanned for links like fetched ones, and are served when the
     /// import ends. Records whose digests or lengths do not match are rejected.
     ///
     /// ```swift
-    /// let report = try await larder.importArchives(["crawl.warc.gz"])
-    /// for fault in report.refused { print(fault.place, fault.reason) }
+    /// let report = try await larder.importArchives(["part-1.warc.gz", "part-2.warc.gz"])
+    /// print(report.responses)
     /// ```
     ///
     /// - Parameters:

@@ -92,23 +92,23 @@ extension Larder {
     /// compared with the one before it.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is no such site or snapshot.
-    public func difference(
+    public func diff(
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
-    ) async throws(LarderError) -> DifferenceReport {
+    ) async throws(LarderError) -> DiffReport {
         try await readStore("larder-diff") { (reader) throws(StoreError) in
             let storedSite = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try storedSite.snapshotsToCompare(from: first, to: second)
-            return try DifferenceReport(of: storedSite, from: from, to: to, reader)
+            return try DiffReport(of: storedSite, from: from, to: to, reader)
         }
     }
 
-    /// Compares the text of one page in two snapshots of its site. The snapshots are chosen as by `difference`. If several
+    /// Compares the text of one page in two snapshots of its site. The snapshots are chosen as by `diff`. If several
     /// sites have stored the page, the first of them by name that has these snapshots is used.
     ///
     /// - Throws: `LarderError` of kind `.input` if the page is not stored, or its site has no such snapshots.
-    public func pageDifference(
+    public func pageDiff(
         of page: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
-    ) async throws(LarderError) -> PageDifferenceReport {
+    ) async throws(LarderError) -> PageDiffReport {
         let href = (try? WebURL.parseUserInput(page))?.key.href ?? page
         return try await readStore("larder-diff") { (reader) throws(StoreError) in
             let owners = Set(try reader.versions(of: href).map(\.site))
@@ -118,7 +118,7 @@ extension Larder {
             for site in try reader.sites() where owners.contains(site.name) {
                 do throws(StoreError) {
                     let (from, to) = try site.snapshotsToCompare(from: first, to: second)
-                    if let report = try PageDifferenceReport(of: href, site, from: from, to: to, reader) {
+                    if let report = try PageDiffReport(of: href, site, from: from, to: to, reader) {
                         return report
                     }
                     failure = StoreError(
@@ -134,7 +134,7 @@ extension Larder {
     }
 
     /// Compares the screenshots of a site's pages in two snapshots, if they were stored
-    /// (`RenderSettings.takesPictures`). The snapshots are chosen as by `difference`. The portal shows the
+    /// (`RenderSettings.takesPictures`). The snapshots are chosen as by `diff`. The portal shows the
     /// screenshots side by side.
     ///
     /// ```swift

@@ -1,5 +1,6 @@
 internal import Check
 internal import Crawl
+internal import Glibc
 internal import HTTPServer
 internal import Mirror
 internal import Store
@@ -19,7 +20,7 @@ internal import Web
 public struct Larder: Sendable {
     /// The store's folder, or `postgres://USER@HOST/DATABASE?schema=larder`. The first prefetch creates the store.
     public let path: String
-    /// Whether bodies are compressed with zstd when they are stored or moved by a collection. Pages and scripts
+    /// Whether bodies are compressed with zstd when they are stored or moved by a pruning. Pages and scripts
     /// shrink to about a sixth. Compressed bodies can be read whatever this says. A store in PostgreSQL is never
     /// compressed.
     public var compresses = false
@@ -29,14 +30,31 @@ public struct Larder: Sendable {
         self.path = path
     }
 
+    /// The store that the command uses without `--store`, at `defaultPath` for the environment of this process.
+    ///
+    /// ```swift
+    /// let report = try await Larder.default.prefetch(["https://example.com/"])
+    /// ```
+    public static var `default`: Larder {
+        var environment: [String: String] = [:]
+        for name in [storeVariable, dataFolderVariable, homeVariable] {
+            environment[name] = getenv(name).map { String(cString: $0) }
+        }
+        return Larder(at: defaultPath(environment: environment))
+    }
+
+    private static let storeVariable = "LARDER_STORE"
+    private static let dataFolderVariable = "XDG_DATA_HOME"
+    private static let homeVariable = "HOME"
+
     /// The path that the command uses without `--store`: `$LARDER_STORE`, else `$XDG_DATA_HOME/larder`, else
-    /// `~/.local/share/larder`.
+    /// `~/.local/share/larder`. Relative to the working directory if `$HOME` is needed and not set.
     public static func defaultPath(environment: [String: String]) -> String {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-        if let path = value("LARDER_STORE") { return path }
+        if let path = value(storeVariable) { return path }
         // XDG Base Directory Specification: relative paths are invalid and must be ignored.
-        if let data = value("XDG_DATA_HOME"), data.hasPrefix("/") { return data + "/larder" }
-        return (value("HOME") ?? ".") + "/.local/share/larder"
+        if let data = value(dataFolderVariable), data.hasPrefix("/") { return data + "/larder" }
+        return (value(homeVariable) ?? ".") + "/.local/share/larder"
     }
 
     /// The version of Larder.

@@ -154,13 +154,13 @@ struct PortalCommandRunner: Sendable {
         case .forecast(let limit):
             let size = limit.flatMap { ByteSize($0) }
             let forecast = try waitFor(run) { () throws(LarderError) in
-                try await larder.forecastCollection(limit: size)
+                try await larder.previewPruning(limit: size)
             }
             return (.done, forecastOutcome(forecast, hasFigures: !hidesPrivate(from: run)))
         case .collect(let limit):
             let size = limit.flatMap { ByteSize($0) }
             let report = try waitFor(run) { () throws(LarderError) in
-                try await larder.collectGarbage(limit: size)
+                try await larder.prune(limit: size)
             }
             let outcome = Self.outcome(of: report, hasFigures: !hidesPrivate(from: run))
             return (report.isDone ? .done : .withProblems, outcome + problems(of: report))
@@ -539,7 +539,7 @@ struct PortalCommandRunner: Sendable {
     /// The result of a cleanup in words: sizes, and the numbers of removed snapshots and files.
     ///
     /// - Parameter hasFigures: whether to include sizes and the number of files, which count private responses, too.
-    static func outcome(of report: CollectionReport, hasFigures: Bool) -> [Phrase] {
+    static func outcome(of report: PruningReport, hasFigures: Bool) -> [Phrase] {
         let snapshots =
             report.droppedSnapshots == 0
             ? [] : [Phrase(.cleanedSnapshots, Wording.number(report.droppedSnapshots))]
@@ -559,7 +559,7 @@ struct PortalCommandRunner: Sendable {
     /// Why a cleanup does not reach its limit, or leaves unused space in the files; empty if neither is the case.
     ///
     /// - Parameter hasFigures: whether to include the limit.
-    private func problems(of report: CollectionReport, hasFigures: Bool = true) -> [Phrase] {
+    private func problems(of report: PruningReport, hasFigures: Bool = true) -> [Phrase] {
         let shrinkFailure = report.shrinkFailure.map { Phrase(.filesNotShrunk, $0) }
         guard let obstacle = report.obstacle, !report.isWithinLimit, let limit = report.limit else {
             return [shrinkFailure].compactMap { $0 }
@@ -576,7 +576,7 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// - Parameter hasFigures: whether to include sizes.
-    private func forecastOutcome(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
+    private func forecastOutcome(_ forecast: PruningPreview, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
             .cleanupPreview, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
@@ -663,7 +663,7 @@ extension JobProgress {
     private static let maxListedHosts = 10
 }
 
-extension CollectionReport {
+extension PruningReport {
     /// Whether a cleanup did all that it could. A limit that what must stay exceeds is a note, not a problem.
     fileprivate var isDone: Bool {
         guard shrinkFailure == nil else { return false }

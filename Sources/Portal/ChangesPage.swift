@@ -17,7 +17,7 @@ struct ChangesPage: PortalPage {
     let from: Snapshot?
     let to: Snapshot?
     /// The differences; nil if there is only one snapshot, or if the site is too large to compare here.
-    let difference: DifferenceReport?
+    let difference: DiffReport?
     let hasScreenshots: Bool
     /// The list to show; nil shows the beginning of every list.
     let kind: Kind?
@@ -38,7 +38,7 @@ struct ChangesPage: PortalPage {
             (difference, hasScreenshots) = (nil, false)
             return
         }
-        difference = try DifferenceReport(of: site, from: from, to: to, reader)
+        difference = try DiffReport(of: site, from: from, to: to, reader)
         hasScreenshots = try reader.hasScreenshots(of: site)
     }
 
@@ -92,7 +92,7 @@ struct ChangesPage: PortalPage {
 
     /// Writes one list of changed URLs: its beginning if all lists are shown, else the current page of it.
     private func writeChangedURLs(
-        _ kind: Kind, _ difference: DifferenceReport, to html: inout HTMLWriter, _ context: PortalContext
+        _ kind: Kind, _ difference: DiffReport, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         let count = difference.count(kind)
         guard count > 0 else { return }
@@ -185,7 +185,7 @@ extension HTMLWriter {
     }
 }
 
-extension DifferenceReport {
+extension DiffReport {
     /// The number of changes of a kind.
     fileprivate func count(_ kind: ChangesPage.Kind) -> Int {
         switch kind {

@@ -10,7 +10,7 @@ struct ComparePage: PortalPage {
     let href: String
     let from: Snapshot
     let to: Snapshot
-    let report: PageDifferenceReport
+    let report: PageDiffReport
     /// Whether both snapshots have a screenshot of the page.
     let hasPictures: Bool
     let section = PortalSection.sites
@@ -28,7 +28,7 @@ struct ComparePage: PortalPage {
         let snapshots = site.snapshotsToDisplay(from: first, to: second)
         guard let from = snapshots.from, let to = snapshots.to else { return nil }
         (self.site, self.href, self.from, self.to) = (site, href, from, to)
-        guard let report = try PageDifferenceReport(of: href, site, from: from, to: to, reader) else {
+        guard let report = try PageDiffReport(of: href, site, from: from, to: to, reader) else {
             return nil
         }
         self.report = report

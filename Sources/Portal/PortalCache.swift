@@ -161,7 +161,7 @@ package final class PortalCache {
             let earlier = "\(from.id) \(from.figureKey ?? "")"
             func isCurrent(_ known: ChangesSinceEarlier) -> Bool { known.earlier == earlier }
             let changes = try figure(\.changes, of: to, reader, isValid: isCurrent) { () throws(StoreError) in
-                let report = try DifferenceReport(of: site, from: from, to: to, reader)
+                let report = try DiffReport(of: site, from: from, to: to, reader)
                 return ChangesSinceEarlier(
                     earlier: earlier, added: report.added.count, changed: report.changed.count,
                     gone: report.gone.count, moved: report.moved.count)

@@ -67,8 +67,8 @@ extension PinReport: JSONObject {
     }
 }
 
-/// The result of a collection.
-public struct CollectionReport: Sendable, Equatable {
+/// The result of pruning a store.
+public struct PruningReport: Sendable, Equatable {
     /// The limit of the size; nil for none.
     public let limit: ByteSize?
     /// The number of removed snapshots.
@@ -81,9 +81,9 @@ public struct CollectionReport: Sendable, Equatable {
     public let evicted: [String]
     /// The number of removed bodies.
     public let removedBodies: Int
-    /// The size of the store on the disk before the collection.
+    /// The size of the store on the disk before the pruning.
     public let byteCountBefore: Int64
-    /// The size of the store on the disk after the collection.
+    /// The size of the store on the disk after the pruning.
     public let byteCountAfter: Int64
     /// The number of bytes by which the search index became smaller. They are part of the difference between
     /// `byteCountBefore` and `byteCountAfter`.
@@ -124,10 +124,10 @@ public struct CollectionReport: Sendable, Equatable {
     public var json: String { members.text() }
 }
 
-/// The content that a collection would remove.
-public struct CollectionForecast: Sendable, Equatable {
-    /// The report of the collection.
-    public let report: CollectionReport
+/// The content that pruning a store would remove.
+public struct PruningPreview: Sendable, Equatable {
+    /// The report of the pruning.
+    public let report: PruningReport
     /// The snapshots that would be removed, the oldest first.
     public let snapshots: [Snapshot]
     /// The URLs of which no response would be left, in alphabetical order.
@@ -147,11 +147,11 @@ public struct CollectionForecast: Sendable, Equatable {
         public let isLastEarlier: Bool
     }
 
-    /// - Parameter reader: a reader of the copy on which the collection was tried.
+    /// - Parameter reader: a reader of the copy on which the pruning was tried.
     package init(
-        _ forecast: Store.CollectionForecast, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
+        _ forecast: CollectionForecast, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
-        report = try CollectionReport(
+        report = try PruningReport(
             forecast.result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         snapshots = forecast.snapshots.map {
             Snapshot(
@@ -161,12 +161,12 @@ public struct CollectionForecast: Sendable, Equatable {
         urls = forecast.urls
     }
 
-    /// The forecast as JSON: the members of the report, and the snapshots and URLs.
+    /// The preview as JSON: the members of the report, and the snapshots and URLs.
     public var json: String { members.text() }
 }
 
-extension CollectionReport {
-    /// - Parameter reader: a reader of the store after the collection.
+extension PruningReport {
+    /// - Parameter reader: a reader of the store after the pruning.
     package init(
         _ result: CollectionResult, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
@@ -202,7 +202,7 @@ extension CollectionReport {
     }
 }
 
-extension CollectionReport: JSONObject {
+extension PruningReport: JSONObject {
     package var members: JSONMembers {
         [
             "limit": limit?.byteCount, "withinLimit": isWithinLimit, "droppedSnapshots": droppedSnapshots,
@@ -216,13 +216,13 @@ extension CollectionReport: JSONObject {
     }
 }
 
-extension CollectionForecast: JSONObject {
+extension PruningPreview: JSONObject {
     package var members: JSONMembers {
         report.members + ["dryRun": true, "snapshots": snapshots, "urls": urls]
     }
 }
 
-extension CollectionForecast.Snapshot: JSONObject {
+extension PruningPreview.Snapshot: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "snapshot": name.number, "overlay": IfAny(name.isOverlay ? true : nil),

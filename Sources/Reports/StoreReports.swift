@@ -36,7 +36,7 @@ public struct StoreReport: Sendable, Equatable {
     public struct Writer: Sendable, Equatable {
         /// The URLs of the sites that it has locked, for example to prefetch or remove them.
         public let sites: [String]
-        /// Whether it keeps all other processes from writing, as `Larder.collectGarbage` does.
+        /// Whether it keeps all other processes from writing, as `Larder.prune` does.
         public let isExclusive: Bool
         /// The process ID of its PostgreSQL session; nil for a folder.
         public let session: Int64?

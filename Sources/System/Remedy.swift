@@ -62,9 +62,9 @@ public enum Remedy: Sendable, Equatable {
     case includePrivate
     /// `replacesFile` of `ExportOptions` or `UpdateFileOptions`, or another path for a key.
     case replaceFile
-    /// `Larder.importArchives(_:into:at:)`.
+    /// `Larder.importArchive(_:into:at:)`.
     case folderAddress
-    /// The site of `Larder.importArchives(_:into:)`: this stored site or a new one.
+    /// The site of `Larder.importArchive(_:into:)`: this stored site or a new one.
     case siteName(String)
     /// `PublishOptions.runtimeVersions`.
     case runtimeVersion

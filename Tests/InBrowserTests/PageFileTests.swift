@@ -267,7 +267,7 @@ struct PageFileTests {
         service.stop()
 
         let other = Larder(at: site.folder.file("other"))
-        let report = try await other.importArchives([site.folder.file("chromium.mhtml")])
+        let report = try await other.importArchive(site.folder.file("chromium.mhtml"))
         #expect(report.refused.isEmpty && report.isPublished, "\(report)")
         let mirror = try other.serve(port: 0)
         defer { mirror.stop() }
@@ -325,7 +325,7 @@ struct PageFileTests {
         }
         // An XML declaration stays in the file with the old charset. HTML is unchanged after an import.
         guard !isXML else { return }
-        _ = try await larder.importArchives([folder.file("folder")], into: origin.url("/"))
-        #expect(try await larder.difference(of: origin.url("/")).isEmpty)
+        _ = try await larder.importArchive(folder.file("folder"), into: origin.url("/"))
+        #expect(try await larder.diff(of: origin.url("/")).isEmpty)
     }
 }

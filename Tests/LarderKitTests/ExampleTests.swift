@@ -130,10 +130,10 @@ import Testing
         for site in status.sites { print(site.name, site.snapshots.count, site.live ?? 0) }
         #expect(status.sites.count == 2)
 
-        let forecast = try await larder.forecastCollection(limit: ByteSize("2G"))
-        print(forecast.snapshots.count, forecast.urls)
-        let collection = try await larder.collectGarbage(limit: ByteSize("2G"))
-        print(collection.byteCountBefore, collection.byteCountAfter)
+        let preview = try await larder.previewPruning(limit: ByteSize("2G"))
+        print(preview.snapshots.count, preview.urls)
+        let report = try await larder.prune(limit: ByteSize("2G"))
+        print(report.byteCountBefore, report.byteCountAfter)
 
         let inspection = try await larder.inspect { print($0.done, $0.total ?? 0) }
         print(inspection.isSound)

@@ -73,11 +73,11 @@ import Web
     func `a script imported from an archive is not served to pages of another site`(isImportedFirst: Bool)
         async throws
     {
-        if isImportedFirst { _ = try await larder.importArchives([poison()]) }
+        if isImportedFirst { _ = try await larder.importArchive(poison()) }
         let report = try await larder.prefetch([victim], options: options)
         #expect(report.isPublished && report.missing.isEmpty, "\(report)")
         if !isImportedFirst {
-            let imported = try await larder.importArchives([poison()])
+            let imported = try await larder.importArchive(poison())
             #expect(imported.responses == 2, "\(imported)")
         }
         #expect(try await text(library) == "good")
@@ -99,7 +99,7 @@ import Web
     func `a crawl fetches a URL that only an archive has, under every policy`(policy: CachePolicy)
         async throws
     {
-        _ = try await larder.importArchives([poison()])
+        _ = try await larder.importArchive(poison())
         var options = options
         options.policy = policy
         _ = try await larder.prefetch([victim], options: options)
@@ -178,14 +178,14 @@ import Web
     {
         let site = try await larder.prefetch([victim], options: options).site
         let path = try archive([(victim, "replaced"), (library, "evil")])
-        let error = await #expect(throws: LarderError.self) { try await larder.importArchives([path]) }
+        let error = await #expect(throws: LarderError.self) { try await larder.importArchive(path) }
         #expect(error?.kind == .input)
         #expect(error?.remedy == .siteName(site) && error?.description.contains(site) == true)
         #expect(error?.description.contains("\n") == false)
         #expect(try await !text(victim).contains("replaced"))
 
         // The user names the site, so the archive's responses for its host are imported.
-        let report = try await larder.importArchives([path], into: site)
+        let report = try await larder.importArchive(path, into: site)
         #expect(report.responses == 2 && report.isPublished)
         #expect(try await text(victim) == "replaced")
         #expect(try await text(library) == "good")
@@ -201,25 +201,25 @@ import Web
         let file = try archive([
             (url("victim.test", path), "evil"), ("http://phish.test/", "evil"), (library, "evil"),
         ])
-        let error = await #expect(throws: LarderError.self) { try await larder.importArchives([file]) }
+        let error = await #expect(throws: LarderError.self) { try await larder.importArchive(file) }
         #expect(error?.kind == .input && error?.remedy == .siteName(site))
         #expect(try await larder.snapshots().sites.map(\.name) == [site])
         // Under a new name, the import is a separate site.
-        #expect(try await larder.importArchives([file], into: "other").isPublished)
+        #expect(try await larder.importArchive(file, into: "other").isPublished)
         #expect(try await text(library) == "good")
     }
 
     @Test func `an archive can be imported again into its own site, but no other archive can`() async throws {
         let first = try archive([("http://a.test/", "one")])
-        #expect(try await larder.importArchives([first]).site == "http://a.test/")
+        #expect(try await larder.importArchive(first).site == "http://a.test/")
         _ = try archive([("http://a.test/", "two")])
-        #expect(try await larder.importArchives([first]).site == "http://a.test/")
+        #expect(try await larder.importArchive(first).site == "http://a.test/")
         #expect(try await text("http://a.test/") == "two")
         let other = try archive([("http://a.test/", "three")], "b.har")
-        await #expect(throws: LarderError.self) { try await larder.importArchives([other]) }
+        await #expect(throws: LarderError.self) { try await larder.importArchive(other) }
         #expect(try await text("http://a.test/") == "two")
         // Under a new name, the import is a separate site.
-        #expect(try await larder.importArchives([other], into: "other").responses == 1)
+        #expect(try await larder.importArchive(other, into: "other").responses == 1)
         let sites = try StoreReader(StoreFolder(scratch.file("store"))).sites().map(\.name)
         #expect(sites == ["http://a.test/", "other"])
     }
@@ -230,14 +230,14 @@ import Web
             ("http://elsewhere.test/", "a page"), ("https://victim.test:8443/", "evil"),
             ("http://victim.test:1/x", "evil"), ("https://victim.test/", "evil"),
         ])
-        let report = try await larder.importArchives([path])
+        let report = try await larder.importArchive(path)
         #expect(report.responses == 1 && report.leftOutCount == 3, "\(report)")
     }
 
     @Test func `a URL that only another site's archive has is missing for a site that needs it`() async throws
     {
         origin.on("/lib.js", .failure(500))
-        _ = try await larder.importArchives([poison()])
+        _ = try await larder.importArchive(poison())
         _ = try await larder.prefetch([victim], options: options)
         let report = try await larder.checkOffline(victim)
         #expect(report.items.first { $0.name == library }?.verdict == .missing, "\(report.items)")

@@ -163,6 +163,14 @@ import Web
         #expect(Larder.defaultPath(environment: environment) == path)
     }
 
+    @Test func `the default store is at the path that the environment of the process names`() {
+        var environment: [String: String] = [:]
+        for name in ["LARDER_STORE", "XDG_DATA_HOME", "HOME"] {
+            environment[name] = getenv(name).map { String(cString: $0) }
+        }
+        #expect(Larder.default.path == Larder.defaultPath(environment: environment))
+    }
+
     @Test func `a manifest that was fetched provides the base of its relative URLs`() async throws {
         origin.on(
             "/m/manifest.json",

@@ -266,7 +266,7 @@ import Web
             #expect(try database.channel(key)?.state == damaged)
         }
         try database.change(key) { _ in .init(String(state.dropLast(10))) }
-        _ = try await larder.collectGarbage()
+        _ = try await larder.prune()
         #expect(try hasFiles(of: release))
     }
 
@@ -298,19 +298,19 @@ import Web
                 #expect(try hasFiles(of: release) == stored.contains(release))
             }
         }
-        _ = try await larder.collectGarbage(keep: KeepRules(last: 1))
+        _ = try await larder.prune(keep: KeepRules(last: 1))
         try expectFiles([first, second, third])
-        _ = try await larder.collectGarbage(limit: ByteSize("1k"), allowsIncomplete: true)
+        _ = try await larder.prune(limit: ByteSize("1k"), allowsIncomplete: true)
         try expectFiles([first, second, third])
         #expect(try await larder.removeChannel("beta", ofApp: "shop") == "shop")
-        let forecast = try await larder.forecastCollection()
+        let forecast = try await larder.previewPruning()
         try expectFiles([first, second, third])
         #expect(forecast.urls.count == 4 && forecast.urls.allSatisfy { $0.contains(third ?? "-") })
-        _ = try await larder.collectGarbage()
+        _ = try await larder.prune()
         try expectFiles([first, second])
         #expect(try await larder.change(.rollBack).release == first)
         try await larder.removeChannel("production")
-        _ = try await larder.collectGarbage()
+        _ = try await larder.prune()
         try expectFiles([])
         #expect(try await larder.snapshots().sites.isEmpty)
         #expect(try await larder.channels().isEmpty)
@@ -361,10 +361,10 @@ import Web
         let second = try await larder.publish(build(2), options: options("production", share: "10%"))
         #expect(second.channel.updates.map(\.state) == [.partial, .live])
         #expect(try await larder.change(.rollBack).release == first.release)
-        #expect(try await larder.forecastCollection().urls.isEmpty)
+        #expect(try await larder.previewPruning().urls.isEmpty)
         try await larder.removeChannel("production")
-        #expect(try await larder.forecastCollection().urls.count == 8)
-        _ = try await larder.collectGarbage()
+        #expect(try await larder.previewPruning().urls.count == 8)
+        _ = try await larder.prune()
         #expect(try await larder.snapshots().sites.isEmpty)
     }
 }

@@ -85,7 +85,7 @@ import Web
                     #"{"role": 1, "request": "manifest"}"#
                 ),
             ])
-        let report = try await larder.importArchives([path], into: isOfSite ? site : nil)
+        let report = try await larder.importArchive(path, into: isOfSite ? site : nil)
         // If the user does not name the stored site, the archive adds nothing to it.
         #expect(report.responses == 1, "\(report)")
         #expect(
@@ -194,12 +194,12 @@ import Web
             (origin.url("/new"), "false", nil),
             ("https" + origin.url("/").dropFirst("http".utf8.count), "false", nil),
         ])
-        let report = try await larder.importArchives([path])
+        let report = try await larder.importArchive(path)
         #expect(
             report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3,
             "\(report)")
         #expect(try await servedText("/").contains("home"))
-        #expect(try await larder.importArchives([path], into: site).leftOutCount == 1)
+        #expect(try await larder.importArchive(path, into: site).leftOutCount == 1)
         #expect(try await servedText("/") == "false")
     }
 
@@ -252,7 +252,7 @@ import Web
     @Test func `a rollback to a snapshot without stored responses is rejected`() async throws {
         publish("a")
         let first = try await larder.prefetch(manifest: manifest)
-        _ = try await larder.collectGarbage(limit: ByteSize(0), allowsIncomplete: true)
+        _ = try await larder.prune(limit: ByteSize(0), allowsIncomplete: true)
         let second = try await larder.prefetch(manifest: manifest)
         await #expect(throws: LarderError.self) {
             try await larder.rollBack(origin.url("/"), to: first.snapshot)

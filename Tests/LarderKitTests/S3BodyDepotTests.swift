@@ -181,7 +181,7 @@ struct S3BodyDepotTests {
         let condition = try await larder.storeStatus()
         #expect(condition.json.contains("s3://\(server.bucket)/sites"))
         _ = try await larder.remove(origin.url("/"))
-        _ = try await larder.collectGarbage()
+        _ = try await larder.prune()
         let depot = try depot(
             "bodies=\(try #require(StoreFolder(place).server?.bodies?.text))&s3-endpoint=\(server.endpoint)",
             id: server.keyID, secret: server.secretKey)

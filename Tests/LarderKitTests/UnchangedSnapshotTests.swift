@@ -61,7 +61,7 @@ import Testing
         let after = try await snapshots
         #expect(after.map(\.name) == [1, 2] && after.map(\.isLive) == [false, true])
         #expect(after.map { $0.confirmed != nil } == [true, false])
-        let difference = try await larder.difference(of: site)
+        let difference = try await larder.diff(of: site)
         #expect(!difference.changed.isEmpty || !difference.added.isEmpty || !difference.gone.isEmpty)
         #expect(try StoreReader(larder.folder).inspect().isSound)
     }

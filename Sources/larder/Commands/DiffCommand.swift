@@ -30,13 +30,13 @@ enum DiffCommand {
             let from = try await arguments.snapshot(1, of: site, larder)
             let to = try await arguments.snapshot(2, of: site, larder)
             if isPage {
-                let report = try await larder.pageDifference(of: site, from: from, to: to)
+                let report = try await larder.pageDiff(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : text(of: report))
             } else if arguments.has(.pictures) {
                 let report = try await arguments.larder.screenshotDifferences(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : screenshotText(of: report, arguments))
             } else {
-                let report = try await arguments.larder.difference(of: site, from: from, to: to)
+                let report = try await arguments.larder.diff(of: site, from: from, to: to)
                 terminal.report(arguments.has(.json) ? report.json : text(of: report))
             }
             return .done
@@ -162,7 +162,7 @@ enum DiffCommand {
     }
 
     /// The differences of a page as text: its lines, removed ones with `-` and added ones with `+`, then the counts.
-    private static func text(of report: PageDifferenceReport) -> String {
+    private static func text(of report: PageDiffReport) -> String {
         let title = "\(report.url), snapshot \(report.from) to \(report.to)"
         guard report.isInEarlier else { return "\(title): the page is new" }
         guard report.isInLater else { return "\(title): the page is not in snapshot \(report.to)" }
@@ -188,7 +188,7 @@ enum DiffCommand {
     }
 
     /// The differences as text: a line for each URL, then the counts.
-    private static func text(of report: DifferenceReport) -> String {
+    private static func text(of report: DiffReport) -> String {
         var lines = report.added.map { "added   \($0)" }
         lines += report.changed.map { "changed \($0)" }
         lines += report.gone.map { "gone    \($0)" }

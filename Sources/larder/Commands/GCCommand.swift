@@ -14,15 +14,15 @@ enum GCCommand {
             let allowsIncomplete = arguments.has(.allowIncomplete)
             let larder = try arguments.larder
             if arguments.has(.dryRun) {
-                let forecast = try await larder.forecastCollection(
+                let preview = try await larder.previewPruning(
                     limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete)
-                terminal.report(arguments.has(.json) ? forecast.json : forecastText(of: forecast, arguments))
-                return forecast.report.isWithinLimit ? .done : .incomplete
+                terminal.report(arguments.has(.json) ? preview.json : previewText(of: preview, arguments))
+                return preview.report.isWithinLimit ? .done : .incomplete
             }
             let display = try ProgressDisplay(arguments, terminal)
             let before = try await larder.snapshots()
             let report = try await display.run(orContinueWith: arguments.commandLine, isStoppable: false) {
-                try await larder.collectGarbage(
+                try await larder.prune(
                     limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
                     progress: display.progress("Removing unused data"))
             }
@@ -55,11 +55,11 @@ enum GCCommand {
     }
 
     /// The report of `--dry-run`. It ends with the same command without that option.
-    private static func forecastText(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
-        let report = forecast.report
+    private static func previewText(of preview: PruningPreview, _ arguments: Arguments) -> String {
+        let report = preview.report
         var lines = summary(of: report, isDone: false)
         var snapshots: [(site: String, names: [SnapshotName])] = []
-        for snapshot in forecast.snapshots {
+        for snapshot in preview.snapshots {
             if let place = snapshots.firstIndex(where: { $0.site == snapshot.site }) {
                 snapshots[place].names.append(snapshot.name)
             } else {
@@ -68,21 +68,21 @@ enum GCCommand {
         }
         lines += snapshots.map { "  \(snapshotNames($0.names, of: $0.site))" }
         if arguments.has(.details) {
-            lines += forecast.snapshots.map { snapshot in
+            lines += preview.snapshots.map { snapshot in
                 let size = Wording.bytes(snapshot.byteCount)
                 return "  \(snapshot.site)@\(snapshot.name): \(Wording.moment(snapshot.started)), \(size)"
             }
         }
-        let lastEarlier = forecast.snapshots.filter(\.isLastEarlier).count
+        let lastEarlier = preview.snapshots.filter(\.isLastEarlier).count
         if lastEarlier > 0 {
             let sites = Wording.count(lastEarlier, "site")
             lines.append("No earlier version of \(sites) would be left; gc cannot be undone.")
         }
-        if snapshots.isEmpty, forecast.urls.isEmpty {
+        if snapshots.isEmpty, preview.urls.isEmpty {
             lines.append("no live page and no earlier snapshot would be removed")
         } else if arguments.has(.details) {
-            lines += forecast.urls.map { "  \($0)" }
-        } else if !forecast.urls.isEmpty {
+            lines += preview.urls.map { "  \($0)" }
+        } else if !preview.urls.isEmpty {
             lines.append("to list the URLs, add -v")
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
@@ -101,7 +101,7 @@ enum GCCommand {
     /// The freed space, the counts of removed snapshots, URLs and bodies, and the part of the search index.
     ///
     /// - Parameter isDone: false for a dry run.
-    private static func summary(of report: CollectionReport, isDone: Bool) -> [String] {
+    private static func summary(of report: PruningReport, isDone: Bool) -> [String] {
         let removed = [
             report.droppedSnapshots > 0 ? Wording.count(report.droppedSnapshots, "snapshot") : nil,
             report.removedOverlayURLs > 0
@@ -142,7 +142,7 @@ enum GCCommand {
     ///
     /// - Parameter snapshots: the removed snapshots, a line for each site.
     private static func text(
-        of report: CollectionReport, _ snapshots: [String], _ arguments: Arguments
+        of report: PruningReport, _ snapshots: [String], _ arguments: Arguments
     ) -> String {
         var lines = summary(of: report, isDone: true) + snapshots.map { "  \($0)" }
         if report.evictedURLs > 0 {
@@ -167,7 +167,7 @@ enum GCCommand {
 
     /// Says why the store is still over the limit, and what to do.
     private static func obstacleText(
-        of obstacle: CollectionReport.Obstacle, _ report: CollectionReport, _ arguments: Arguments
+        of obstacle: PruningReport.Obstacle, _ report: PruningReport, _ arguments: Arguments
     ) -> String {
         switch obstacle {
         case .pins:

@@ -176,7 +176,7 @@ enum PrefetchCommand {
     /// or pinned.
     static func enforceMaxSize(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
-        let report = try await arguments.larder.collectGarbage(limit: limit)
+        let report = try await arguments.larder.prune(limit: limit)
         guard !report.isWithinLimit else { return .done }
         let size = arguments.text(.maxSize) ?? ""
         terminal.fail(
@@ -240,7 +240,7 @@ enum UpdateCommand {
                     // After a rollback, readers did not see the newest snapshot.
                     let changes =
                         report.isPublished && !report.isUnchanged
-                        ? try? await larder.difference(
+                        ? try? await larder.diff(
                             of: report.site, from: report.previousSnapshot.map { SnapshotName($0) },
                             to: SnapshotName(report.snapshot)) : nil
                     texts.append(PrefetchSummary.text(of: report, changes: changes, arguments))

@@ -59,7 +59,7 @@ enum PrefetchSummary {
     ///
     /// - Parameter changes: the differences from the snapshot that was live before; nil to leave them out.
     static func text(
-        of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
+        of report: PrefetchReport, changes: DiffReport? = nil, _ arguments: Arguments
     ) -> String {
         let missing = MissingLists(report)
         var lines = headLines(report, changes, arguments) + accessLines(report)
@@ -111,7 +111,7 @@ enum PrefetchSummary {
 
     /// The counts, and the differences from the snapshot that was live before.
     private static func headLines(
-        _ report: PrefetchReport, _ changes: DifferenceReport?, _ arguments: Arguments
+        _ report: PrefetchReport, _ changes: DiffReport?, _ arguments: Arguments
     ) -> [String] {
         var lines: [String] = []
         if let reason = report.reasonForOnePage {

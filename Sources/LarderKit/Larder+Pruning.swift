@@ -19,14 +19,14 @@ extension Larder {
     ///   - sites: the sites to which the rules apply; empty for all.
     ///   - allowsIncomplete: evicts pages of live snapshots when nothing else is left, the least recently served
     ///     first. They are missing until the next prefetch of their site.
-    ///   - progress: receives the number of bytes in use, now and then, on a thread of the collection.
+    ///   - progress: receives the number of bytes in use, now and then, on a thread of the call.
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, another process is writing to it,
     ///   or it fails. A limit that cannot be reached is a result in the report.
-    public func collectGarbage(
+    public func prune(
         limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
         allowsIncomplete: Bool = false,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
-    ) async throws(LarderError) -> CollectionReport {
+    ) async throws(LarderError) -> PruningReport {
         var options = CollectionOptions(
             limit: limit?.byteCount, keep: keep, allowsIncomplete: allowsIncomplete)
         options.sites = try await names(of: sites)
@@ -35,7 +35,7 @@ extension Larder {
             let result = try StoreWriter(removingFrom: reader.folder).collectWithSearchIndex(chosen) {
                 progress?(WorkProgress(.diskSpace, done: 0, of: nil, byteCount: $0))
             }
-            return try CollectionReport(result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
+            return try PruningReport(result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         }
     }
 
@@ -66,12 +66,12 @@ extension Larder {
         }
     }
 
-    /// The content that a collection would remove now. Nothing is removed: the collection runs on a copy of the
+    /// The content that `prune` would remove now. Nothing is removed: the pruning runs on a copy of the
     /// database, which needs space in `$TMPDIR`, or in PostgreSQL in a transaction that is rolled back.
-    public func forecastCollection(
+    public func previewPruning(
         limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
         allowsIncomplete: Bool = false
-    ) async throws(LarderError) -> CollectionForecast {
+    ) async throws(LarderError) -> PruningPreview {
         let folder = folder
         let options = CollectionOptions(
             limit: limit?.byteCount, keep: keep, sites: try await names(of: sites),
@@ -84,9 +84,9 @@ extension Larder {
                 _ = try StoreReader(folder)
                 let forecast = try StoreWriter(removingFrom: folder)
                     .forecastCollection(options, in: copy.larder.folder)
-                // In PostgreSQL the collection ran in the store itself and was rolled back.
+                // In PostgreSQL the pruning ran in the store itself and was rolled back.
                 let tried = folder.server == nil ? copy.larder.folder : folder
-                return try CollectionForecast(
+                return try PruningPreview(
                     forecast, limit: limit, allowsIncomplete: allowsIncomplete, StoreReader(tried))
             }
         }

@@ -2,7 +2,7 @@ public import Store
 package import Web
 
 /// The differences between the texts of one page in two snapshots of a site.
-public struct PageDifferenceReport: Sendable, Equatable {
+public struct PageDiffReport: Sendable, Equatable {
     /// The name of the site.
     public let site: String
     /// The URL of the page.
@@ -43,7 +43,7 @@ public struct PageDifferenceReport: Sendable, Equatable {
     public var json: String { members.text() }
 }
 
-extension PageDifferenceReport: JSONObject {
+extension PageDiffReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "url": url, "from": from.number,

@@ -2,7 +2,7 @@ public import Store
 package import Web
 
 /// The URLs of a site that differ between two snapshots.
-public struct DifferenceReport: Sendable, Equatable {
+public struct DiffReport: Sendable, Equatable {
     /// The name of the site.
     public let site: String
     /// The earlier snapshot.
@@ -44,7 +44,7 @@ public struct DifferenceReport: Sendable, Equatable {
     public var json: String { members.text() }
 }
 
-extension DifferenceReport: JSONObject {
+extension DiffReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "from": from.number, "fromOverlay": IfAny(from.isOverlay ? true : nil),
@@ -55,7 +55,7 @@ extension DifferenceReport: JSONObject {
     }
 }
 
-extension DifferenceReport.Move: JSONObject {
+extension DiffReport.Move: JSONObject {
     package var members: JSONMembers { ["from": from, "to": to] }
 }
 

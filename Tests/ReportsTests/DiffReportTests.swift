@@ -2,7 +2,7 @@ import Reports
 import Store
 import Testing
 
-@Suite struct DifferenceReportTests {
+@Suite struct DiffReportTests {
     /// Snapshots 1, 2, 2+ (the overlay on 2), 3 (interrupted) and 4.
     private static let snapshots = [
         Snapshot(id: 1, number: 1, started: 10, finished: 11, responseCount: 1),
