@@ -110,6 +110,13 @@ import Testing
                 now.remaining.map { "\($0)" } ?? "unknown")
         }
         _ = try await larder.prefetch([origin.url("/")], options: watched)
+
+        for try await event in larder.prefetchEvents([origin.url("/")]) {
+            switch event {
+            case .progress(let now): print(now.pages.done, now.pages.queued)
+            case .finished(let report): print(report.pages, report.missing.count)
+            }
+        }
     }
 
     private func checking(_ larder: Larder) async throws {
