@@ -86,10 +86,10 @@ struct MissExchange {
         guard let searches = context.searches, plain.answer.status == 504, let search = miss.search else {
             return plain
         }
-        // Forms often lead to another host, such as that of a search.
+        // The site of the page with the form: several sites may start on the host, and forms often lead to another host.
         let (referrer, rules) = (try exchange.referrer(), try exchange.rules())
         let siteOfPage = referrer.flatMap { rules.site(fetching: $0, requestedBy: nil, isPage: true) }
-        guard let site = miss.site ?? siteOfPage else { return plain }
+        guard let site = siteOfPage ?? miss.site else { return plain }
         let (fields, layout, snapshot) = (fields, layout, layout.snapshot)
         let slot = later.makeSlot()
         let isQueued = searches.add(

@@ -50,6 +50,10 @@ import Testing
         try store.publish(
             [.init(href: "https://other.test/", text: "<title>Other plums</title>Plums elsewhere")],
             site: "https://other.test/")
+        // A page of the same host that was stored alone, and stands before the site in the alphabet.
+        try store.publish(
+            [.init(href: "https://example.test/about", text: "<title>About</title>Nothing")],
+            site: "https://example.test/about")
         _ = try IndexRun(store.folder, Interruption()).run()
         server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
         client = try RawClient(port: Int(server.port))
