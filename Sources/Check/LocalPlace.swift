@@ -135,7 +135,7 @@ struct SiteFolder: Sendable {
         }
         guard isThere else { return nil }
         return
-            "all names begin with \(prefix), the name of the folder itself; use: --dir \(Self.parent(of: path))"
+            "all names begin with \(prefix), the name of the folder itself; name the folder above it: \(Self.parent(of: path))"
     }
 
     /// The path of the folder above a path, relative to the same place.

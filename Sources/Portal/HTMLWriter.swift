@@ -70,7 +70,7 @@ package struct HTMLWriter {
     package mutating func link(
         _ address: String, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
     ) {
-        let isPath = address.hasPrefix("/") && !address.hasPrefix("//")
+        let isPath = address.hasPrefix("/") && !address.hasPrefix("//") || address.hasPrefix("#")
         guard isPath || address.hasPrefix("http://") || address.hasPrefix("https://") else {
             return content(&self)
         }

@@ -97,7 +97,9 @@ import Web
     @Test func `a page that was read in an earlier snapshot is opened there again`() throws {
         let shelf = try PortalShelf()
         for fare in ["four", "five"] {
-            try shelf.snapshot([.init(href: PortalShelf.site, title: "Ferry: \(fare) euros")])
+            try shelf.snapshot([
+                .init(href: PortalShelf.site, title: "Ferry: \(fare) euros", text: "\(fare) euros")
+            ])
         }
         let page = try #require(try shelf.reader().response(for: PortalShelf.site))
         let (earlier, live) = (
