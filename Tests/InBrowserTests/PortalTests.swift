@@ -119,7 +119,9 @@ struct PortalTests {
             try visit.evaluate("document.querySelector('.list a.name').href")?.string?.hasPrefix(copy) == true
         )
         _ = try visit.evaluate("document.querySelector('.list a.url').click()")
-        try visit.settle()
+        // On a busy machine, the page may still be loading when nothing was requested for some time.
+        let hasLoaded = "location.pathname === '/-/page' && document.readyState === 'complete'"
+        while try visit.evaluate(hasLoaded)?.bool != true { try visit.settle() }
         #expect(
             try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
         _ = try visit.evaluate("document.querySelector('.actions .button').click()")
