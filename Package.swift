@@ -169,7 +169,7 @@ let package = Package(
                 "Soak",
             ]),
         tests("ReportsTests", ["Web", "Digest", "Store", "Reports"]),
-        tests("SearchTests", ["System", "Store", "Reports", "Search"]),
+        tests("SearchTests", ["System", "Web", "Store", "Reports", "Search"]),
         tests(
             "CheckTests",
             [

@@ -3,7 +3,7 @@ internal import Digest
 package import Reports
 package import Store
 package import System
-package import Web
+public import Web
 
 /// A manifest that was generated, with its size.
 public struct ManifestReport: Sendable, Equatable {
@@ -68,12 +68,12 @@ public struct ManifestOptions: Sendable {
     public var format = Format.larder
     /// The version of the release; not for WAICT, whose manifests have none.
     public var version: String?
-    /// When the manifest is created, in seconds since 1970; nil to leave that out. A manifest that was created before the one
+    /// When the manifest is created; nil to leave that out. A manifest that was created before the one
     /// that was accepted last is refused. Only for Larder's own format.
-    public var created: Int64?
-    /// When the manifest expires, in seconds since 1970; nil if it does not. An expired one is not accepted. Only for Larder's
+    public var created: Timestamp?
+    /// When the manifest expires; nil if it does not. An expired one is not accepted. Only for Larder's
     /// own format.
-    public var expires: Int64?
+    public var expires: Timestamp?
     /// The URL of the files.
     public var base: String?
     /// The file that the manifest will be written to. If it is in the folder, the manifest does not list it.
@@ -232,8 +232,8 @@ extension ManifestReport {
     package init(_ manifest: Manifest, skipped: [Skipped], _ options: ManifestOptions) {
         var manifest = options.format == .cordova ? manifest.withoutCordovaFiles : manifest
         manifest.version = options.version
-        manifest.created = options.created.map { HTTPDate(secondsSinceEpoch: $0) }
-        manifest.expires = options.expires.map { HTTPDate(secondsSinceEpoch: $0) }
+        manifest.created = options.created.map { HTTPDate(secondsSinceEpoch: $0.secondsSinceEpoch) }
+        manifest.expires = options.expires.map { HTTPDate(secondsSinceEpoch: $0.secondsSinceEpoch) }
         manifest.base = options.base
         let written = manifest.written(as: options.format.written)
         let leftOut = written.leftOut.map { Skipped(name: $0.reference, reason: $0.reason) }

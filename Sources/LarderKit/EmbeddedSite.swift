@@ -10,14 +10,15 @@ public final class EmbeddedSite: Sendable {
     public let name: String
     /// The URLs that the site starts with.
     public let start: [String]
-    /// When the snapshot was fetched, in seconds since 1970.
-    public let date: Int64
+    /// When the snapshot was fetched.
+    public let date: Timestamp
     /// The temporary store with the site.
     public let larder: Larder
     private let folder: ScratchFolder
 
     private init(_ site: ProgramFile.Site, _ folder: ScratchFolder, _ larder: Larder) {
-        (name, start, date) = (site.name, site.start, site.date)
+        (name, start) = (site.name, site.start)
+        date = Timestamp(secondsSinceEpoch: site.date)
         (self.folder, self.larder) = (folder, larder)
     }
 

@@ -87,5 +87,6 @@
 @_exported public import enum Web.NofollowPolicy
 @_exported public import enum Web.RobotsPolicy
 @_exported public import enum Web.SiteExtent
+@_exported public import struct Web.Timestamp
 @_exported public import struct Web.WebResponse
 @_exported public import typealias Web.WillStore

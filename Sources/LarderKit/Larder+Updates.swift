@@ -8,7 +8,7 @@ public import Reports
 public import Store
 internal import System
 internal import Updates
-internal import Web
+public import Web
 
 /// Options for writing an update file.
 public struct UpdateFileOptions: Sendable {
@@ -22,8 +22,8 @@ public struct UpdateFileOptions: Sendable {
     /// For folders: the version of the earlier release, which a receiver names if it does not have its files. Between
     /// snapshots, it is that of the earlier one's manifest.
     public var fromVersion: String?
-    /// When the update is made, in seconds since 1970; nil for now. Without versions, a receiver refuses an older update.
-    public var created: Int64?
+    /// When the update is made; nil for now. Without versions, a receiver refuses an older update.
+    public var created: Timestamp?
     /// Replaces an existing file.
     public var replacesFile = false
     /// Receives the progress now and then, on a thread of the call.
@@ -188,7 +188,7 @@ extension UpdateFileOptions {
         guard !manifest.bundles.isEmpty else {
             throw LarderError(.input, "the later release has no files; name the build's output folder")
         }
-        let time = created ?? SystemClock.secondsSinceEpoch()
+        let time = created?.secondsSinceEpoch ?? SystemClock.secondsSinceEpoch()
         var manifest = manifest
         manifest.version = version
         manifest.created = HTTPDate(secondsSinceEpoch: time)

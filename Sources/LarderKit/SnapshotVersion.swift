@@ -60,7 +60,8 @@ enum SnapshotVersion: Equatable {
             return name
         case .atOrBefore(let end):
             let found = site.snapshots.last {
-                $0.finished != nil && !$0.isRejected && !$0.name.isOverlay && $0.started <= end
+                $0.finished != nil && !$0.isRejected && !$0.name.isOverlay
+                    && $0.started.secondsSinceEpoch <= end
             }
             guard let found else {
                 throw Self.notFoundError("\(site.name) has no snapshot of \(word) or before", site)
@@ -76,7 +77,8 @@ enum SnapshotVersion: Equatable {
 
     private static func notFoundError(_ reason: String, _ site: StatusReport.Site) -> LarderError {
         let snapshots = site.snapshots.filter { !$0.name.isOverlay }.suffix(maxListed)
-        let list = snapshots.map { "\($0.name) (\(localDay($0.started)))" }.joined(separator: ", ")
+        let list = snapshots.map { "\($0.name) (\(localDay($0.started.secondsSinceEpoch)))" }.joined(
+            separator: ", ")
         let isCut = snapshots.count < site.snapshots.count(where: { !$0.name.isOverlay })
         return LarderError(.input, "\(reason); \(isCut ? "the last ones are" : "it has"): \(list)")
     }

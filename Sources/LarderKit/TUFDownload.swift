@@ -2,7 +2,7 @@ public import Check
 public import Fetch
 internal import System
 internal import TUF
-package import Web
+public import Web
 
 /// A download from a repository of The Update Framework (TUF), with the trusted metadata in a folder.
 ///
@@ -169,8 +169,8 @@ public struct TUFDownloadReport: Sendable, Equatable {
     public let rootVersion: Int
     /// The version of the trusted snapshot.
     public let snapshotVersion: Int
-    /// When the first of root, timestamp and snapshot expires, in seconds since 1970.
-    public let expires: Int64
+    /// When the first of root, timestamp and snapshot expires.
+    public let expires: Timestamp
     /// The targets, in the order in which they were named.
     public package(set) var files: [File] = []
 
@@ -188,11 +188,12 @@ public struct TUFDownloadReport: Sendable, Equatable {
 
     init(metadata: String, rootVersion: Int, snapshotVersion: Int, expires: Int64) {
         (self.metadata, self.rootVersion) = (metadata, rootVersion)
-        (self.snapshotVersion, self.expires) = (snapshotVersion, expires)
+        self.snapshotVersion = snapshotVersion
+        self.expires = Timestamp(secondsSinceEpoch: expires)
     }
 
     /// The time of `expires` in UTC: `2026-01-31T12:00:00Z`.
-    public var expiresDate: String { HTTPDate(secondsSinceEpoch: expires).iso8601 }
+    public var expiresDate: String { expires.description }
 
     /// The report as JSON.
     public var json: String { members.text() }

@@ -1,5 +1,5 @@
 internal import TUF
-internal import Web
+public import Web
 
 /// The state of a TUF repository, and the changes that a call made.
 public struct TUFRepositoryReport: Sendable {
@@ -8,8 +8,8 @@ public struct TUFRepositoryReport: Sendable {
         /// `root`, `targets`, `snapshot`, `timestamp`, or the name of a delegated role.
         public let name: String
         public let version: Int
-        /// In seconds since 1970.
-        public let expires: Int64
+        /// When it expires.
+        public let expires: Timestamp
         public let isExpired: Bool
         public let threshold: Int
         /// The ids of its keys.
@@ -33,8 +33,8 @@ public struct TUFRepositoryReport: Sendable {
         /// `root`, `targets`, or the name of a delegated role.
         public let role: String
         public let version: Int
-        /// In seconds since 1970.
-        public let expires: Int64
+        /// When it expires.
+        public let expires: Timestamp
         /// The file to sign.
         public let file: String
         /// The ids of the keys that have signed it.
@@ -115,7 +115,7 @@ public struct TUFRepositoryReport: Sendable {
         func role(_ name: RepositoryRole, _ version: Int, _ expires: Int64) -> Role {
             let keys = published.root.role.roles[name.rawValue]
             return Role(
-                name: name.rawValue, version: version, expires: expires,
+                name: name.rawValue, version: version, expires: Timestamp(secondsSinceEpoch: expires),
                 isExpired: expires <= now.secondsSinceEpoch, threshold: keys?.threshold ?? 0,
                 keyIDs: keys?.keyIDs ?? [], delegation: nil)
         }
@@ -138,7 +138,8 @@ public struct TUFRepositoryReport: Sendable {
             var patterns: [String] = []
             if case .paths(let paths) = role.scope { patterns = paths }
             return Role(
-                name: role.name, version: file.version, expires: file.expires,
+                name: role.name, version: file.version,
+                expires: Timestamp(secondsSinceEpoch: file.expires),
                 isExpired: file.expires <= now.secondsSinceEpoch, threshold: role.keys.threshold,
                 keyIDs: role.keys.keyIDs,
                 delegation: Delegation(
@@ -154,7 +155,8 @@ public struct TUFRepositoryReport: Sendable {
         let counting = repository.signers(of: role)
         let signers = file.signatures.map(\.keyID).filter { counting[$0] != nil }.sorted()
         return Draft(
-            role: role, version: file.version, expires: file.expires, file: "\(path)/draft/\(role).json",
+            role: role, version: file.version, expires: Timestamp(secondsSinceEpoch: file.expires),
+            file: "\(path)/draft/\(role).json",
             signers: signers, missingSignatures: missing)
     }
 
@@ -170,7 +172,7 @@ public struct TUFRepositoryReport: Sendable {
                     (
                         role.name,
                         [
-                            "version": role.version, "expires": Self.date(role.expires),
+                            "version": role.version, "expires": role.expires.description,
                             "expired": role.isExpired, "threshold": role.threshold, "keys": role.keyIDs,
                             "paths": IfAny(role.delegation?.patterns),
                             "terminating": IfAny(role.delegation?.isTerminating),
@@ -180,7 +182,7 @@ public struct TUFRepositoryReport: Sendable {
                 }),
             "drafts": drafts.map { draft -> JSONMembers in
                 [
-                    "role": draft.role, "version": draft.version, "expires": Self.date(draft.expires),
+                    "role": draft.role, "version": draft.version, "expires": draft.expires.description,
                     "file": draft.file, "signers": draft.signers,
                     "missingSignatures": draft.missingSignatures,
                 ]
@@ -203,6 +205,4 @@ public struct TUFRepositoryReport: Sendable {
         ]
         return members.text()
     }
-
-    private static func date(_ seconds: Int64) -> String { HTTPDate(secondsSinceEpoch: seconds).iso8601 }
 }

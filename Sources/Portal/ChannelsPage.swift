@@ -211,7 +211,7 @@ struct ChannelsPage: PortalPage {
     private static func notes(on update: ChannelReport.Update, _ language: PortalLanguage) -> [Phrase] {
         var notes: [Phrase] = []
         if let next = update.next {
-            notes.append(Phrase(.updateNext, next.share, language.moment(next.time)))
+            notes.append(Phrase(.updateNext, next.share, language.moment(next.time.secondsSinceEpoch)))
         }
         guard update.state == .live || update.state == .partial else { return notes }
         if update.allowedDevices > 0 {

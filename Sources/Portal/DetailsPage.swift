@@ -248,7 +248,8 @@ package struct DetailsPage: PortalPage {
             html.sheetRow(.fetched) { html in
                 html.moment(row.fetched)
                 html.say(
-                    .fetchedInSnapshot, context.language.age(context.now - row.fetched), "\(row.snapshot)")
+                    .fetchedInSnapshot, context.language.age(context.now - row.fetched.secondsSinceEpoch),
+                    "\(row.snapshot)")
                 html.isolatedText(row.site)
             }
             if let checked = row.checked { html.sheetRow(.checked) { $0.moment(checked) } }

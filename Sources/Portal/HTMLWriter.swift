@@ -125,6 +125,12 @@ extension HTMLWriter {
             "time", ["datetime": date, "title": language.moment(seconds)], text: language.age(now - seconds))
     }
 
+    /// Writes a relative time, with the exact time as its title.
+    mutating func time(_ date: Timestamp, now: Int64) { time(date.secondsSinceEpoch, now: now) }
+
+    /// Writes a date with its time of day.
+    mutating func moment(_ date: Timestamp) { moment(date.secondsSinceEpoch) }
+
     /// Writes a date with its time of day.
     mutating func moment(_ seconds: Int64) {
         let date = Wording.date(seconds)

@@ -105,7 +105,9 @@ struct MissingPage: PortalPage {
             html.element("p", say: hasOtherMethods ? .nextPrefetchHintForGET : .nextPrefetchHint)
         }
         /// Requests of pages come first.
-        func rank(_ miss: MissedURL) -> (Int, Int64) { (miss.referrer == nil ? 1 : 0, -miss.last) }
+        func rank(_ miss: MissedURL) -> (Int, Int64) {
+            (miss.referrer == nil ? 1 : 0, -miss.last.secondsSinceEpoch)
+        }
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { rank($0) < rank($1) }).prefix(PortalLimits.maxListItems) {
                 html.element("li") { html in

@@ -67,7 +67,7 @@ struct SearchPage: PortalPage {
                 options.site = searchedSite?.name
                 options.snapshot = snapshot?.name
                 options.type = facets.type?.filter
-                options.fetchedSince = facets.age.map { now - $0.seconds }
+                options.fetchedSince = facets.age.map { Timestamp(secondsSinceEpoch: now - $0.seconds) }
                 answer = try Self.searchIndex(query, options, position, cache.searcher(reader))
             } catch {
                 queryError = error.description

@@ -3,7 +3,7 @@ public import Crawl
 package import Fetch
 public import Search
 public import Store
-package import Web
+public import Web
 
 /// The result of a prefetch or update. The members of `CrawlReport`, such as `pages`, `missing` and
 /// `wireByteCount`, are members of this report too.
@@ -69,11 +69,11 @@ public struct PrefetchReport: Sendable, Equatable {
     public struct LastGood: Sendable, Equatable {
         /// The number of the snapshot.
         public let snapshot: Int64
-        /// The time at which it began, in seconds since 1970.
-        public let since: Int64
+        /// The time at which it began.
+        public let since: Timestamp
 
         /// The time at which it began, in UTC: `2026-01-31T12:00:00Z`.
-        public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
+        public var date: String { since.description }
     }
 
     /// Whether nothing failed, and no limit cut the run short (`MissingURLCounts.isComplete`). URLs that are broken on the live

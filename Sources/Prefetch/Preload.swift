@@ -78,8 +78,8 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var outcome: Outcome
     /// The number of the live snapshot; nil if there is none yet.
     public package(set) var snapshot: Int64?
-    /// The time at which the live snapshot began, in seconds since 1970.
-    public package(set) var since: Int64?
+    /// The time at which the live snapshot began.
+    public package(set) var since: Timestamp?
     /// The number of bundles in the manifest.
     public package(set) var bundles = 0
     /// The number of bundles that were stored with the right digests, and not requested.
@@ -144,7 +144,7 @@ public struct PreloadReport: Sendable, Equatable {
     public var isServed: Bool { snapshot != nil }
 
     /// The date of the live set, in UTC: `2026-01-31T12:00:00Z`.
-    public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
+    public var sinceDate: String? { since?.description }
 
     /// Notes on bundles that only MD5 or SHA-1 verified, one for each algorithm.
     public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
@@ -506,6 +506,7 @@ extension PreloadReport {
         }
         if let current, !verifier.hasSameBase(as: current) { return }
         let live = site.snapshots.first { $0.id == published }
-        (snapshot, since) = (live?.number, live?.started)
+        snapshot = live?.number
+        since = live.map { Timestamp(secondsSinceEpoch: $0.started) }
     }
 }

@@ -244,7 +244,10 @@ package struct SiteRun {
         if !report.isPublished, !report.isInterrupted, !isRefused {
             let site = sites.first { $0.name == plan.site }
             let served = site?.snapshots.first { $0.id == site?.published }
-            report.lastGood = served.map { PrefetchReport.LastGood(snapshot: $0.number, since: $0.started) }
+            report.lastGood = served.map {
+                PrefetchReport.LastGood(
+                    snapshot: $0.number, since: Timestamp(secondsSinceEpoch: $0.started))
+            }
         }
         return report
     }

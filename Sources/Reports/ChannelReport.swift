@@ -1,6 +1,6 @@
 package import Rollouts
 package import Store
-package import Web
+public import Web
 
 /// A channel of an app, such as `production`: its updates, and what devices report about them.
 public struct ChannelReport: Sendable, Equatable {
@@ -33,8 +33,8 @@ public struct ChannelReport: Sendable, Equatable {
         public let platform: String
         /// The versions of the native code that can run it.
         public let runtimeVersions: [String]
-        /// When it was published, in seconds since 1970.
-        public let published: Int64
+        /// When it was published.
+        public let published: Timestamp
         /// The present state.
         public let state: State
         /// The share of devices that get it now, such as `10%`.
@@ -55,8 +55,8 @@ public struct ChannelReport: Sendable, Equatable {
 
     /// A later time at which more devices get an update.
     public struct Step: Sendable, Equatable {
-        /// The time in seconds since 1970.
-        public let time: Int64
+        /// The time at which it began.
+        public let time: Timestamp
         /// The share, such as `20%`.
         public let share: String
     }
@@ -110,13 +110,17 @@ public struct ChannelReport: Sendable, Equatable {
             return Update(
                 id: rollout.id, release: rollout.releaseID, platform: rollout.platform.rawValue,
                 runtimeVersions: rollout.runtimeVersions.filter { !$0.isEmpty },
-                published: rollout.date.secondsSinceEpoch,
+                published: Timestamp(secondsSinceEpoch: rollout.date.secondsSinceEpoch),
                 state: rollout.halt != nil
                     ? .halted : isReplaced ? .replaced : share == .all ? .live : .partial,
                 share: share.description,
                 next: rollout.halt != nil || isReplaced
                     ? nil
-                    : step.map { Step(time: $0.time.secondsSinceEpoch, share: $0.share.description) },
+                    : step.map {
+                        Step(
+                            time: Timestamp(secondsSinceEpoch: $0.time.secondsSinceEpoch),
+                            share: $0.share.description)
+                    },
                 allowedDevices: rollout.allowedDevices.count,
                 haltsAt: rollout.haltRule?.share.description, installed: outcome.succeeded,
                 failed: outcome.failed, haltedBy: haltedBy)

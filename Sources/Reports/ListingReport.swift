@@ -1,5 +1,5 @@
 public import Store
-package import Web
+public import Web
 
 /// The URLs to list.
 public struct ListOptions: Sendable {
@@ -85,9 +85,9 @@ public struct ListedURL: Sendable, Equatable {
     public let isAsset: Bool
     /// The snapshot in which the response was stored.
     public let snapshot: SnapshotName
-    /// When it was fetched: when the run of its snapshot began, in seconds since 1970. Its own time if a server or proxy
+    /// When it was fetched: when the run of its snapshot began. Its own time if a server or proxy
     /// loaded it, or an archive contained it.
-    public let fetched: Int64
+    public let fetched: Timestamp
 
     /// Whether the site says that the URL does not exist: 404 or 410, without a page that an application shows there.
     public var isMissing: Bool { (status == 404 || status == 410) && byteCount == nil }
@@ -115,7 +115,7 @@ public struct ListedURL: Sendable, Equatable {
         sha256 = body.map { Hex.encode($0.sha256) }
         isAsset = role != 0
         self.snapshot = snapshot
-        self.fetched = fetched
+        self.fetched = Timestamp(secondsSinceEpoch: fetched)
     }
 
     /// The URL as JSON, on one line.

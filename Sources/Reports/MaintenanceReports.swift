@@ -1,5 +1,5 @@
 public import Store
-package import Web
+public import Web
 
 /// The result of adding or removing a pin.
 public struct PinChange: Sendable, Equatable {
@@ -139,8 +139,8 @@ public struct PruningPreview: Sendable, Equatable {
         public let site: String
         /// The name of the snapshot.
         public let name: SnapshotName
-        /// When the snapshot began, in seconds since 1970.
-        public let started: Int64
+        /// When the snapshot began.
+        public let started: Timestamp
         /// The size of the bodies that no other snapshot has.
         public let byteCount: Int64
         /// Whether it is the last earlier snapshot of its site, so that no earlier version of its pages is left.
@@ -155,7 +155,8 @@ public struct PruningPreview: Sendable, Equatable {
             forecast.result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         snapshots = forecast.snapshots.map {
             Snapshot(
-                site: $0.site, name: $0.name, started: $0.started, byteCount: $0.byteCount,
+                site: $0.site, name: $0.name, started: Timestamp(secondsSinceEpoch: $0.started),
+                byteCount: $0.byteCount,
                 isLastEarlier: $0.isLastEarlier)
         }
         urls = forecast.urls

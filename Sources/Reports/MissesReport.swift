@@ -1,5 +1,5 @@
 package import Store
-package import Web
+public import Web
 
 /// The URLs that clients requested from a server or proxy and that are not stored.
 public struct MissesReport: Sendable, Equatable {
@@ -42,10 +42,10 @@ public struct MissedURL: Sendable, Equatable {
     public let referrer: String?
     /// The number of requests.
     public let count: Int
-    /// The time of the first request, in seconds since 1970.
-    public let first: Int64
-    /// The time of the last request, in seconds since 1970.
-    public let last: Int64
+    /// The time of the first request.
+    public let first: Timestamp
+    /// The time of the last request.
+    public let last: Timestamp
 
     init(_ miss: Miss) {
         url = miss.href
@@ -53,8 +53,8 @@ public struct MissedURL: Sendable, Equatable {
         isPage = miss.isPage
         referrer = miss.referrer
         count = miss.count
-        first = miss.first
-        last = miss.last
+        first = Timestamp(secondsSinceEpoch: miss.first)
+        last = Timestamp(secondsSinceEpoch: miss.last)
     }
 }
 

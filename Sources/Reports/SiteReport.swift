@@ -1,5 +1,5 @@
 public import Store
-package import Web
+public import Web
 
 /// The content of a store.
 public struct StatusReport: Sendable, Equatable {
@@ -62,17 +62,17 @@ public struct StatusReport: Sendable, Equatable {
         public let name: SnapshotName
         /// Whether the server shows it: the live snapshot, and the overlay on it.
         public let isLive: Bool
-        /// The time at which it began, in seconds since 1970.
-        public let started: Int64
+        /// The time at which it began.
+        public let started: Timestamp
         /// The time at which it ended; nil if it was interrupted or is running.
-        public let finished: Int64?
+        public let finished: Timestamp?
         /// Whether it did not go live, for example because a login page was served in place of the site, because less than half of
         /// the pages were left, or because bundles did not verify.
         public let isRejected: Bool
         /// The number of its responses.
         public let responses: Int
         /// When an update last found it unchanged; nil if none did.
-        public let confirmed: Int64?
+        public let confirmed: Timestamp?
         /// The identifier in the store, unique among the snapshots of all sites.
         package let id: Int64
         /// When it was fetched, and when it was last checked.
@@ -193,11 +193,11 @@ extension StatusReport.Snapshot {
         id = snapshot.id
         name = snapshot.name
         isLive = snapshot.id == site.published || snapshot.id == site.overlay
-        started = snapshot.started
-        finished = snapshot.finished
+        started = Timestamp(secondsSinceEpoch: snapshot.started)
+        finished = snapshot.finished.map(Timestamp.init(secondsSinceEpoch:))
         isRejected = snapshot.isRejected
         responses = snapshot.responseCount
-        confirmed = site.confirmationDate(of: snapshot)
+        confirmed = site.confirmationDate(of: snapshot).map(Timestamp.init(secondsSinceEpoch:))
         age = CopyAge(of: snapshot, in: site)
     }
 }

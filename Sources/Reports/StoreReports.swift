@@ -1,5 +1,5 @@
 package import Store
-package import Web
+public import Web
 
 /// The location, version, size and current writers of a store.
 public struct StoreReport: Sendable, Equatable {
@@ -42,8 +42,8 @@ public struct StoreReport: Sendable, Equatable {
         public let session: Int64?
         /// The network address of the PostgreSQL client; nil for a folder, or a client on the same machine.
         public let address: String?
-        /// The start of the PostgreSQL session in seconds since 1970; nil for a folder.
-        public let since: Int64?
+        /// The start of the PostgreSQL session; nil for a folder.
+        public let since: Timestamp?
     }
 
     /// Whether the tables have an earlier version; `Larder.migrateStore()` migrates them.
@@ -67,7 +67,7 @@ public struct StoreReport: Sendable, Equatable {
         writers = condition.writers.map {
             Writer(
                 sites: $0.sites, isExclusive: $0.isExclusive, session: $0.session, address: $0.address,
-                since: $0.since)
+                since: $0.since.map(Timestamp.init(secondsSinceEpoch:)))
         }
     }
 

@@ -1,6 +1,6 @@
 internal import Digest
 public import Store
-package import Web
+public import Web
 
 /// Everything that a store knows about one URL.
 public struct URLReport: Sendable, Equatable {
@@ -67,13 +67,13 @@ public struct URLReport: Sendable, Equatable {
         public let request: String?
         /// If the response varies (`Vary`): the header fields of the request that it belongs to, one per line.
         public let variant: String?
-        /// The time of the last request, in seconds since 1970.
-        public let requested: Int64
-        /// When the response was fetched: when the run of its snapshot began, in seconds since 1970. Its own time if a server
+        /// The time of the last request.
+        public let requested: Timestamp
+        /// When the response was fetched: when the run of its snapshot began. Its own time if a server
         /// or proxy loaded it, or an archive contained it. A later check does not change it.
-        public let fetched: Int64
-        /// When a later run last received the same response, in seconds since 1970; nil if none did.
-        public let checked: Int64?
+        public let fetched: Timestamp
+        /// When a later run last received the same response; nil if none did.
+        public let checked: Timestamp?
         /// The page that first requested it.
         public let referrer: String?
         /// The header fields of the response.
@@ -153,8 +153,9 @@ public struct URLReport: Sendable, Equatable {
             type = response.type
             request = response.request == .get ? nil : response.request.text
             variant = response.variant.isEmpty ? nil : VaryKey(stored: response.variant).shown
-            requested = response.requested
-            (fetched, checked) = (row.age.fetched, row.age.checked)
+            requested = Timestamp(secondsSinceEpoch: response.requested)
+            fetched = Timestamp(secondsSinceEpoch: row.age.fetched)
+            checked = row.age.checked.map(Timestamp.init(secondsSinceEpoch:))
             referrer = row.referrer
             headers = HTTPFields(block: response.fields.utf8.span).list.map {
                 Header(name: $0.name, value: $0.value)

@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 /// Formats sizes, durations, counts and dates in the same way for the portal and the command.
 package enum Wording {
@@ -90,6 +90,12 @@ package enum Wording {
 
     /// A date for lists and JSON: `2026-11-20T15:10:00Z`.
     package static func date(_ seconds: Int64) -> String { HTTPDate(secondsSinceEpoch: seconds).iso8601 }
+
+    /// A date for a sentence: `20 Nov 2026, 15:10 UTC`.
+    package static func moment(_ date: Timestamp) -> String { moment(date.secondsSinceEpoch) }
+
+    /// A date for lists and JSON: `2026-11-20T15:10:00Z`.
+    package static func date(_ date: Timestamp) -> String { date.description }
 
     /// The date at which an update is due; nil if there is none, or it is due now (0).
     package static func date(due seconds: Int64?) -> String? { seconds == 0 ? nil : seconds.map { date($0) } }

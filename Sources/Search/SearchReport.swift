@@ -1,6 +1,6 @@
 public import Reports
 public import Store
-package import Web
+public import Web
 
 /// Options for a search.
 public struct SearchOptions: Sendable {
@@ -8,8 +8,8 @@ public struct SearchOptions: Sendable {
     public var site: String?
     /// The media type; nil for all.
     public var type: TypeFilter?
-    /// Only responses that were fetched at or after this time, in seconds since 1970; nil for all.
-    public var fetchedSince: Int64?
+    /// Only responses that were fetched at or after this time; nil for all.
+    public var fetchedSince: Timestamp?
     /// The snapshot of `site`, or of the only site, to search; nil for live snapshots.
     public var snapshot: SnapshotName?
     /// The maximum number of hits.
@@ -47,8 +47,8 @@ public struct SearchReport: Sendable, Equatable {
         public let type: String?
         /// The language of the text, such as `en`; empty if it is unknown.
         public let language: String
-        /// The time of the response, in seconds since 1970.
-        public let fetched: Int64
+        /// The time of the response.
+        public let fetched: Timestamp
         /// The score: higher is better. Comparable only within one search.
         public let score: Double
 

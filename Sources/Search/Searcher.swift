@@ -217,7 +217,7 @@ package final class Searcher {
                 limit: Self.maxResponsesPerBody)
             for response in responses
             where options.type?.matches(response.type) ?? true
-                && response.fetched >= options.fetchedSince ?? .min
+                && response.fetched >= options.fetchedSince?.secondsSinceEpoch ?? .min
             {
                 return response
             }
@@ -244,7 +244,7 @@ package final class Searcher {
             url: response?.href ?? "", title: facts.title, heading: section?.title ?? "",
             anchor: section?.anchor ?? "", snippet: snippet, site: response?.site ?? "",
             snapshot: response?.snapshot ?? 0, type: response?.type, language: facts.language,
-            fetched: response?.fetched ?? 0, score: candidate.score)
+            fetched: Timestamp(secondsSinceEpoch: response?.fetched ?? 0), score: candidate.score)
     }
 
     // MARK: - Typing errors

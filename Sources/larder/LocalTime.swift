@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LarderKit
 internal import Reports
 
 /// Times as people read them: in local time, or relative to now.
@@ -11,6 +12,12 @@ enum LocalTime {
         let count = strftime(&text, text.count, "%Y-%m-%d %H:%M", &parts)
         return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
+
+    /// `2026-11-20 15:10`
+    static func minute(_ date: Timestamp) -> String { minute(date.secondsSinceEpoch) }
+
+    /// `3 hours ago`
+    static func age(of date: Timestamp) -> String { age(of: date.secondsSinceEpoch) }
 
     /// `3 hours ago`
     static func age(of seconds: Int64) -> String { Wording.age(Int64(time(nil)) - seconds) }

@@ -61,7 +61,7 @@ import Web
         if from == 0 { _ = mkdir(old, 0o755) }
         var options = UpdateFileOptions()
         (options.key, options.base, options.version) = (key, base, "1.\(to)")
-        options.created = created ?? Int64(1_700_000_000 + to)
+        options.created = Timestamp(secondsSinceEpoch: created ?? Int64(1_700_000_000 + to))
         options.replacesFile = true
         let file = scratch.file("update-\(from)-\(to).tar")
         let report = try await larder.writeUpdate(
@@ -179,7 +179,7 @@ import Web
         files["img/logo.svg"] = nil
         let first = scratch.file("first.tar")
         var options = UpdateFileOptions()
-        (options.base, options.created) = (Self.base, 1_700_000_000)
+        (options.base, options.created) = (Self.base, Timestamp(secondsSinceEpoch: 1_700_000_000))
         _ = mkdir(scratch.file("empty"), 0o755)
         _ = try await larder.writeUpdate(
             fromFolder: scratch.file("empty"), toFolder: try writeRelease(1, files), file: first,
@@ -309,7 +309,7 @@ import Web
         publish(2)
         #expect(try await larder.prefetch([site], options: options).isPublished)
         var update = UpdateFileOptions()
-        (update.key, update.created) = (key, 1_800_000_000)
+        (update.key, update.created) = (key, Timestamp(secondsSinceEpoch: 1_800_000_000))
         let file = scratch.file("site.tar")
         let report = try await larder.writeUpdate(ofSite: site, file: file, options: update)
         #expect(report.from?.number == 1 && report.to?.number == 2 && report.site == site)
@@ -332,7 +332,8 @@ import Web
         // The key stays with the site.
         publish(3)
         #expect(try await larder.prefetch([site], options: options).isPublished)
-        (update.key, update.replacesFile, update.created) = (nil, true, 1_800_000_001)
+        (update.key, update.replacesFile) = (nil, true)
+        update.created = Timestamp(secondsSinceEpoch: 1_800_000_001)
         _ = try await larder.writeUpdate(ofSite: site, file: file, options: update)
         #expect(try await apply(file, in: copy).outcome == .refused)
         update.key = key

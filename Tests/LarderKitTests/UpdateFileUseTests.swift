@@ -46,7 +46,8 @@ import Web
         let old = try writeRelease(to - 1, to == 1 ? [:] : files(to - 1))
         var options = UpdateFileOptions()
         (options.key, options.base, options.replacesFile) = (isSigned ? key : nil, base, true)
-        (options.version, options.created) = ("1.\(to)", Int64(1_700_000_000 + to))
+        options.version = "1.\(to)"
+        options.created = Timestamp(secondsSinceEpoch: Int64(1_700_000_000 + to))
         if to > 1 { options.fromVersion = "1.\(to - 1)" }
         let file = scratch.file("\(to).tar")
         _ = try await larder.writeUpdate(

@@ -3,6 +3,7 @@ import Reports
 import System
 import TestOrigin
 import Testing
+import Web
 
 @testable import Search
 @testable import Store
@@ -116,8 +117,8 @@ import Testing
     @Test func `hits can be restricted to responses of a time`() throws {
         try store(["plum": Self.page("Plums", "Jam.")])
         try index()
-        #expect(try urls("jam") { $0.fetchedSince = 1 }.count == 1)
-        #expect(try urls("jam") { $0.fetchedSince = 2 } == [])
+        #expect(try urls("jam") { $0.fetchedSince = Timestamp(secondsSinceEpoch: 1) }.count == 1)
+        #expect(try urls("jam") { $0.fetchedSince = Timestamp(secondsSinceEpoch: 2) } == [])
     }
 
     @Test func `hits can be restricted to a site or a type`() throws {

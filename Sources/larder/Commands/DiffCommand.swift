@@ -77,7 +77,7 @@ enum DiffCommand {
         options.base = arguments.text(.updateBase)
         options.version = arguments.text(.updateVersion)
         options.fromVersion = arguments.text(.updateFromVersion)
-        options.created = try arguments.sourceDate()
+        options.created = Timestamp(secondsSinceEpoch: try arguments.sourceDate())
         options.replacesFile = arguments.has(.replaceFile)
         if arguments.has(.updateSigningKey) {
             options.key = try ManifestCommand.signingKey(arguments, folders: operands)

@@ -90,8 +90,10 @@ enum ManifestCommand {
         options.format = try arguments.choice(.writtenFormat) ?? .larder
         options.version = arguments.text(.releaseVersion)
         let now = try arguments.sourceDate()
-        options.created = arguments.has(.created) ? now : nil
-        options.expires = try arguments.time(.expires).map { now + $0.components.seconds }
+        options.created = arguments.has(.created) ? Timestamp(secondsSinceEpoch: now) : nil
+        options.expires = try arguments.time(.expires).map {
+            Timestamp(secondsSinceEpoch: now + $0.components.seconds)
+        }
         options.base = arguments.text(.filesBase)
         options.output = arguments.text(.output) ?? "/dev/stdout"
         guard options.format != .cordova || options.version == nil || arguments.has(.output) else {
