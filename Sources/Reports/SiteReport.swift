@@ -408,16 +408,16 @@ package enum SiteName {
                 advice: "name one of them: \(sitesOfHost.joined(separator: ", or "))")
         }
         let url = try? WebURL.parseUserInput(text)
-        // Without a scheme, the text means the page on whichever scheme the site has.
-        let sitesOfOrigin = names.filter { name in
-            guard let url, let start = WebURL(name) else { return false }
-            return start.origin == url.origin || !text.contains("://") && start.host == url.host
+        var candidates = names.filter { url != nil && WebURL($0)?.origin == url?.origin }
+        // Without a scheme, the text may mean a page on whichever scheme the site has.
+        if candidates.isEmpty, !text.contains("://") {
+            candidates = names.filter { url != nil && WebURL($0)?.host == url?.host }
         }
-        guard sitesOfOrigin.isEmpty else {
+        guard candidates.isEmpty else {
             return StoreError(
                 .request, doing: "find the site", path: text,
                 detail: "no site starts at this URL, which may be one of its pages",
-                advice: "name the site: \(sitesOfOrigin.joined(separator: ", or "))")
+                advice: "name the site: \(candidates.joined(separator: ", or "))")
         }
         return notStoredError(text, among: names)
     }

@@ -27,7 +27,8 @@ import Testing
         let names = ["http://news.test/", "http://news.test/a", "http://news.test/b/"]
         #expect(SiteName.index(of: "news.test", among: names) == 0)
         #expect(SiteName.index(of: "news.test:80", among: names) == 0)
-        #expect(SiteName.index(of: "news.test", among: names + ["https://news.test/"]) == nil)
+        // Addresses without a scheme mean https, as in browsers.
+        #expect(SiteName.index(of: "news.test", among: names + ["https://news.test/"]) == 3)
         #expect(SiteName.split("news.test@2", among: names).site == "news.test")
     }
 
