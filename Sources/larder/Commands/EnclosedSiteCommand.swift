@@ -44,7 +44,7 @@ enum EnclosedSiteCommand {
             let service = try site.larder.serve(port: UInt16(port), options: options)
             let start = site.start.first ?? site.name
             let address = service.address(of: start) ?? service.address
-            let day = HTTPDate(secondsSinceEpoch: site.date).iso8601.prefix(10)
+            let day = site.date.description.prefix(10)
             Terminal(isQuiet: false).say("\(site.name), copied on \(day), is at \(address) (Ctrl-C stops)")
             terminal.say("Search and all pages: \(service.address)")
             if arguments.has(.openBrowser) { OpenCommand.show(address, terminal) }

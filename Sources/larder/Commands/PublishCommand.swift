@@ -195,7 +195,9 @@ enum PublishCommand {
         if update.allowedDevices > 0 {
             text += ", and \(Wording.count(update.allowedDevices, "device")) by name"
         }
-        if let next = update.next { text += "; \(next.share) \(LocalTime.wait(until: next.time))" }
+        if let next = update.next {
+            text += "; \(next.share) \(LocalTime.wait(until: next.time.secondsSinceEpoch))"
+        }
         guard let haltsAt = update.haltsAt else { return [text] }
         return [
             text,
@@ -234,7 +236,8 @@ enum PublishCommand {
                 table.add([
                     channel.app, channel.channel, update.release ?? "as built", devices(of: update),
                     update.share,
-                    update.next.map { "\($0.share) \(LocalTime.wait(until: $0.time))" } ?? "-",
+                    update.next.map { "\($0.share) \(LocalTime.wait(until: $0.time.secondsSinceEpoch))" }
+                        ?? "-",
                     Wording.number(update.installed), Wording.number(update.failed),
                     update.state.rawValue + (update.haltedBy.map { " by \($0)" } ?? ""),
                     LocalTime.age(of: update.published),
