@@ -153,11 +153,8 @@ extension StoreFolder {
         for (own, new) in [
             (database, copy.database), (activityDatabase, copy.activityDatabase),
             (searchIndex, copy.searchIndex),
-        ] {
-            // The copy needs the write-ahead log too, since it may contain recent changes.
-            for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
-                try Self.copy(own + suffix, to: new + suffix)
-            }
+        ] where access(own, F_OK) == 0 {
+            try copyDatabase(own, to: new)
         }
         if let channels = try ChannelDatabase.openIfExists(self) {
             try ChannelDatabase(copy).replace(by: channels)
@@ -173,14 +170,12 @@ extension StoreFolder {
         }
     }
 
-    private static func copy(_ source: String, to target: String) throws(StoreError) {
-        try StoreError.wrapping { () throws(SystemError) in
-            let from = try File(source, O_RDONLY, doing: "read")
-            let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
-            while case let count = sendfile(file.descriptor, from.descriptor, nil, 1 << 30), count != 0 {
-                guard count > 0 else { throw SystemError(errno, doing: "write to", target) }
-            }
-        }
+    /// Copies all pages of a database, with the changes in its write-ahead log.
+    ///
+    /// SQLite copies them, because a process that closes any descriptor of a file loses all its locks on the file, also those
+    /// of other connections. Another process would then remove the log that these connections still use.
+    private func copyDatabase(_ source: String, to target: String) throws(StoreError) {
+        try Connection(target, access: .readWrite).replaceContent(with: read(source), doing: "copy")
     }
 
     /// Creates a sparse file of the same size, which occupies no space on the disk.

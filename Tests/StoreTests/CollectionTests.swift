@@ -3,6 +3,7 @@ import System
 import TestOrigin
 import Testing
 
+@testable import Database
 @testable import Store
 
 /// Collections: which content they remove, in which order, and whether the disk space becomes free.
@@ -283,6 +284,46 @@ import Testing
         let byteCount = store.folder.byteCount - logByteCount()
         let result = try writer.collectWithSearchIndex(CollectionOptions())
         #expect(result.byteCountBefore == byteCount)
+    }
+
+    /// A process that closes any descriptor of a file loses its locks on the file. Other processes would then remove the
+    /// write-ahead log that open connections still use.
+    @Test(.requiresFolderStore, arguments: ["database", "notes", "index"])
+    func `open connections keep their locks during a forecast`(file: String) throws {
+        try store.snapshot([page("/a")])
+        try ActivityDatabase(store.folder).recordServed([(1, 1)])
+        _ = try SearchIndex.openOrCreate(store.folder)
+        let path =
+            switch file {
+            case "database": store.folder.database
+            case "notes": store.folder.activityDatabase
+            default: store.folder.searchIndex
+            }
+        let connection = try Connection(path, access: .readOnly)
+        _ = try connection.prepare("SELECT count(*) FROM sqlite_schema").first { $0.integer(0) }
+        let before = try Self.ownLocks(on: path)
+        #expect(!before.isEmpty)
+        let copy = StoreFolder(store.scratch.file("rehearsal"))
+        _ = try StoreWriter(store.folder).forecastCollection(CollectionOptions(), in: copy)
+        #expect(try Self.ownLocks(on: path).isSuperset(of: before))
+        #expect(
+            try connection.prepare("SELECT count(*) FROM sqlite_schema").first { $0.integer(0) } != nil)
+    }
+
+    /// The ranges of a file on which this process has locks.
+    private static func ownLocks(on path: String) throws -> Set<String> {
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        // 1: POSIX  ADVISORY  READ 123 fe:00:456 1073741826 1073742335
+        let text = String(decoding: try WholeFile.beginning(of: "/proc/locks", 1 << 20), as: UTF8.self)
+        let (process, file) = ("\(getpid())", ":\(status.st_ino)")
+        var ranges: Set<String> = []
+        for line in text.split(separator: "\n") {
+            let fields = line.split(separator: " ").map(String.init)
+            guard fields.count == 8, fields[4] == process, fields[5].hasSuffix(file) else { continue }
+            ranges.insert(fields[6] + "-" + fields[7])
+        }
+        return ranges
     }
 
     @Test func `a forecast names the snapshots that the collection then removes, with dates and sizes`()
