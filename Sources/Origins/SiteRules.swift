@@ -75,19 +75,11 @@ package struct SiteRules {
     /// site does. The hosts of an imported archive were not named by the user, so they count as public.
     package func namedZone(ofHost host: String) -> NetworkZone? { zones[host] }
 
-    /// The name of the site whose next snapshot fetches a missed URL. This is the site on the URL's host
-    /// whose start URL has the longest prefix in common with it; of several such sites, the one with the shortest start
-    /// URL, which is the nearest to the root. For an asset on another host, it is a site that starts on the host of the
-    /// requesting page.
+    /// The name of the site whose next snapshot fetches a missed URL: of the sites on the URL's host, the nearest one. For
+    /// an asset on another host, it is a site that starts on the host of the requesting page.
     package func site(fetching href: String, requestedBy page: String?, isPage: Bool) -> String? {
-        if let candidates = WebURL(href).flatMap({ sitesByHost[$0.host] }) {
-            func commonPrefixLength(_ start: String) -> Int {
-                zip(start.utf8, href.utf8).prefix { $0 == $1 }.count
-            }
-            return candidates.max {
-                (commonPrefixLength($0.start), -$0.start.utf8.count)
-                    < (commonPrefixLength($1.start), -$1.start.utf8.count)
-            }?.name
+        if let starts = WebURL(href).flatMap({ sitesByHost[$0.host] }) {
+            return NearestStart.index(of: starts.map(\.start), for: href).map { starts[$0].name }
         }
         guard !isPage else { return nil }
         return page.flatMap { WebURL($0) }.flatMap { sitesByHost[$0.host]?.first?.name }

@@ -431,6 +431,19 @@ package struct SiteRun {
     /// starts at the origin of the miss or of its referrer. A miss whose referrer is on a start origin of
     /// this site is its own.
     private func belongsToSite(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
+        // A page belongs to the nearest site on its origin, not to each.
+        if miss.isPage, let url = CrawlPlan.RecordedMiss(miss, start: plan.start)?.url {
+            let starts =
+                sites.filter { $0.name != plan.site }.flatMap { site in
+                    site.start.map { (site: site.name, start: $0) }
+                } + plan.start.map { (site: plan.site, start: $0.href) }
+            let near = starts.filter { WebURL($0.start)?.origin == url.origin }
+            if let index = NearestStart.index(of: near.map(\.start), for: url.href),
+                near[index].site != plan.site
+            {
+                return false
+            }
+        }
         let referrerOrigin = miss.referrer.flatMap { WebURL($0)?.origin }
         guard let origin = CrawlPlan.RecordedMiss(miss, start: plan.start)?.url.origin,
             !plan.start.contains(where: { $0.origin == origin || $0.origin == referrerOrigin })

@@ -391,7 +391,8 @@ import Web
         throws
     {
         let site = try ArchiveTestSite([
-            .page("/", "<script src=a.js></script>"), .file("/a.js", "text/javascript", Array("run()".utf8)),
+            .page("/", "<!DOCTYPE html><script src=a.js></script>"),
+            .file("/a.js", "text/javascript", Array("run()".utf8)),
         ])
         try StoreWriter(site.folder).storeSettings(
             #"""
