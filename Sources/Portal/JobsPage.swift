@@ -151,6 +151,7 @@ struct JobsPage: PortalPage {
                 }
             }
             if let cleanup {
+                if jobs.removalToUndo != nil { html.element("p", say: .storageUndo) }
                 html.commandForm("collect", context, fields: cleanup.fields) { html in
                     html.element(
                         "button", ["type": "submit", "class": cleanup.warns ? "warn" : "quiet"],

@@ -259,7 +259,7 @@ extension Sentence {
         case .formIncludeHint: "网址模式，每行一个，例如 /blog/** 或 docs.example.com"
         case .formExclude: "排除"
         case .formExcludeHint: "网址模式，每行一个，例如 *.pdf 或 /private/**"
-        case .settingsLead: "保存后，被排除的内容不再计为缺失；其他更改在下次更新时生效。"
+        case .settingsLead: "名称、标签、备注和自动更新在保存后立即生效，被排除的内容也不再计为缺失；其他更改在下次更新时生效。"
 
         // Automatic updates
         case .formEvery: "自动更新"
@@ -299,7 +299,7 @@ extension Sentence {
         case .extensionTitle: "浏览器扩展"
         case .extensionLead: "扩展会按您看到的样子发送网页，包括登录后的网页：文档及其图片、样式和字体，但不含 Cookie 和脚本。"
         case .extensionInstall:
-            "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 Larder 的 `extension` 文件夹以“加载已解压的扩展程序”的方式加载。然后在此配对：扩展的选项页会要求输入配对码。"
+            "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 `extension` 文件夹以“加载已解压的扩展程序”的方式加载。当前安装不含该文件夹，Larder 的安装包和代码仓库中有。然后在此配对：扩展的选项页会要求输入配对码。"
         case .extensionUnpack:
             "将文件解压到不会再移动的位置。在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，点击“加载已解压的扩展程序”，选择解压得到的 `extension` 文件夹。然后在此配对：扩展的选项页会要求输入配对码。"
         case .doDownloadExtension: "下载扩展"
@@ -517,7 +517,7 @@ extension Sentence {
         // Storage
         case .storageLead: "存储库占用 %1 磁盘空间："
         case .storageSites: "%1 用于站点当前显示的内容"
-        case .storageIndex: "%1 用于搜索索引（清理时会压缩）"
+        case .storageIndex: "%1 用于搜索索引（如果能明显节省空间，清理时会压缩）"
         case .storageEarlier: "%1 用于旧快照，以及上次更新之后新增的文件"
         case .storageRemoved: "已删除内容占用 %1，下次清理时释放"
         case .storageUndo: "可以在“任务”中撤销上次删除，清理之后则无法撤销。"
@@ -602,7 +602,7 @@ extension Sentence {
         case .requestedNotStored: "未能应答的请求"
         case .noMisses: "没有此类请求。"
         case .doExclude: "排除"
-        case .excludeHint: "如果服务器始终不返回某个网址，可将其排除：更新时会跳过它，也不再计为失败。"
+        case .excludeHint: "如果某个网址每次都失败，可将其排除：更新时会跳过它，也不再计为失败。"
         case .excludeProposed: "下方的排除列表中新增了一行。请保存设置，然后更新站点。"
         case .toTheURL: "网址详情"
         case .nextPrefetchHint: "下次更新此站点时会获取它们。"

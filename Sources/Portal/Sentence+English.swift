@@ -280,7 +280,7 @@ extension Sentence {
         case .formExclude: "Exclude"
         case .formExcludeHint: "URL patterns, one per line, for example *.pdf or /private/**"
         case .settingsLead:
-            "What you exclude no longer counts as missing as soon as you save. Everything else applies from the next update."
+            "Name, tags, note and automatic updates apply as soon as you save, and what you exclude no longer counts as missing. Everything else applies from the next update."
 
         // Automatic updates
         case .formEvery: "Automatic updates"
@@ -325,7 +325,7 @@ extension Sentence {
         case .extensionLead:
             "The extension sends the page as you see it, also behind a login: its document with images, styles and fonts, but no cookies and no scripts."
         case .extensionInstall:
-            "In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, and load the folder `extension` of Larder as an unpacked extension. Then pair it here: its options ask for a code."
+            "In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, and load the folder `extension` as an unpacked extension. This installation does not have that folder; packages and the repository of Larder do. Then pair it here: its options ask for a code."
         case .extensionUnpack:
             "Unpack the file where it can stay. In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, press “Load unpacked”, and choose the folder `extension` that you unpacked. Then pair it here: its options ask for a code."
         case .doDownloadExtension: "Download the extension"
@@ -554,7 +554,7 @@ extension Sentence {
         // Storage
         case .storageLead: "The store uses %1 of disk space:"
         case .storageSites: "%1 for the sites in their current state"
-        case .storageIndex: "%1 for the search index; a cleanup compacts it"
+        case .storageIndex: "%1 for the search index; a cleanup compacts it if that saves much"
         case .storageEarlier: "%1 for earlier snapshots, and for files that were added after the last update"
         case .storageRemoved: "%1 for what was removed, until the next cleanup"
         case .storageUndo: "The last removal can be undone in Activity, but not after a cleanup."
@@ -642,7 +642,7 @@ extension Sentence {
         case .noMisses: "No such requests recorded."
         case .doExclude: "Exclude"
         case .excludeHint:
-            "If the server never answers for a URL, exclude it: updates then leave it out, and it no longer counts as failed."
+            "If a URL fails each time, exclude it: updates then leave it out, and it no longer counts as failed."
         case .excludeProposed:
             "The list of excluded URLs below has a new line. Save the settings, then update the site."
         case .toTheURL: "More about this URL"

@@ -292,7 +292,7 @@ extension Sentence {
         case .formExclude: "Nicht herunterladen"
         case .formExcludeHint: "URL-Muster, eines je Zeile, zum Beispiel *.pdf oder /private/**"
         case .settingsLead:
-            "Was Sie ausschließen, zählt nach dem Speichern nicht mehr als fehlend. Alles andere gilt ab der nächsten Aktualisierung."
+            "Name, Tags, Notiz und automatische Aktualisierungen gelten sofort nach dem Speichern, und was Sie ausschließen, zählt nicht mehr als fehlend. Alles andere gilt ab der nächsten Aktualisierung."
 
         // Automatic updates
         case .formEvery: "Automatische Aktualisierung"
@@ -338,7 +338,7 @@ extension Sentence {
         case .extensionLead:
             "Die Erweiterung sendet die Seite so, wie Sie sie sehen, auch hinter einer Anmeldung: das Dokument mit Bildern, Stilen und Schriften, aber ohne Cookies und Skripte."
         case .extensionInstall:
-            "Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, und laden Sie den Ordner `extension` von Larder als entpackte Erweiterung. Koppeln Sie sie dann hier. Die Optionen der Erweiterung fragen nach dem Code."
+            "Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, und laden Sie den Ordner `extension` als entpackte Erweiterung. Diese Installation hat den Ordner nicht; er ist in den Paketen und im Repository von Larder. Koppeln Sie die Erweiterung dann hier. Die Optionen der Erweiterung fragen nach dem Code."
         case .extensionUnpack:
             "Entpacken Sie die Datei an einem Ort, an dem sie bleiben kann. Öffnen Sie in Chromium oder Chrome `chrome://extensions`, schalten Sie den Entwicklermodus ein, klicken Sie auf „Entpackte Erweiterung laden“, und wählen Sie den entpackten Ordner `extension`. Koppeln Sie die Erweiterung dann hier: Ihre Optionen fragen nach dem Code."
         case .doDownloadExtension: "Erweiterung herunterladen"
@@ -572,7 +572,7 @@ extension Sentence {
         // Storage
         case .storageLead: "Larder belegt auf dem Datenträger %1:"
         case .storageSites: "%1 für die Websites in ihrem aktuellen Stand"
-        case .storageIndex: "%1 für den Suchindex; eine Bereinigung verkleinert ihn, wenn das geht"
+        case .storageIndex: "%1 für den Suchindex; eine Bereinigung verkleinert ihn, wenn das viel spart"
         case .storageEarlier:
             "%1 für frühere Snapshots und für Dateien, die seit der letzten Aktualisierung dazukamen"
         case .storageRemoved: "%1 für Entferntes, bis zur nächsten Bereinigung"
@@ -663,7 +663,7 @@ extension Sentence {
         case .noMisses: "Bisher keine."
         case .doExclude: "Ausschließen"
         case .excludeHint:
-            "Wenn der Server für eine URL nie antwortet, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
+            "Wenn eine URL jedes Mal fehlschlägt, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
         case .excludeProposed:
             "Die Liste der ausgeschlossenen URLs unten hat eine neue Zeile. Speichern Sie die Einstellungen, und aktualisieren Sie dann die Website."
         case .toTheURL: "Mehr zu dieser URL"

@@ -124,7 +124,7 @@ struct PortalTests {
         while try visit.evaluate(hasLoaded)?.bool != true { try visit.settle() }
         #expect(
             try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
-        _ = try visit.evaluate("document.querySelector('.actions .button').click()")
+        _ = try visit.evaluate("document.querySelector('.orders .button').click()")
         try visit.settle()
         #expect(try visit.address().hasPrefix(copy))
         #expect(visit.escapes.isEmpty)
