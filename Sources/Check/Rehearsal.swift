@@ -84,8 +84,8 @@ public struct Rehearsal: Sendable, Equatable {
     /// The reason for kinds of which nothing is known, because the user interrupted the rehearsal.
     package static let interruptionReason = "the rehearsal was interrupted"
 
-    /// The result if the user has interrupted the rehearsal after this one. Kinds that differed are unknown, since what they
-    /// lacked may have been fetched, but no page was opened again. If every kind is proved, nothing is left to do.
+    /// The result if the user interrupts the rehearsal now. Kinds that differed become unknown: missing files may have been
+    /// fetched, but no page was opened again. A rehearsal that has proved every kind stays as it is.
     package var interrupted: Rehearsal {
         guard !isProved else { return self }
         return Rehearsal(

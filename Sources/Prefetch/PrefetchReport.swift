@@ -39,7 +39,7 @@ public struct PrefetchReport: Sendable, Equatable {
 
     /// The time that the user waited for the prefetch: that of the crawl, of the rehearsal and of the indexing.
     public package(set) var elapsed: Duration
-    /// The part of `elapsed` in which pages were opened offline and what they lacked was fetched; zero if none were opened.
+    /// The part of `elapsed` that the rehearsal took, with the download of missing files; zero if no page was opened.
     public package(set) var rehearsalElapsed: Duration = .zero
 
     /// How many cookies of the user's files are for the site; nil without such files.

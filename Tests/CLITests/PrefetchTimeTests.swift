@@ -7,7 +7,7 @@ import Testing
         arguments: [
             (
                 Duration.seconds(138), Duration.seconds(91),
-                "(1 min 31 s to open pages offline and fetch what they lacked)"
+                "(1 min 31 s to open pages offline and download missing files)"
             ),
             (.seconds(138), .seconds(69), nil), (.seconds(138), .zero, nil),
         ] as [(Duration, Duration, String?)])

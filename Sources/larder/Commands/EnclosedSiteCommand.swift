@@ -1,6 +1,5 @@
 internal import LarderKit
 internal import System
-internal import Web
 
 /// This program, if it contains a site (`larder export SITE FILE --self-serving`). Without a command, it
 /// serves the site read-only from a temporary folder, until the first signal.

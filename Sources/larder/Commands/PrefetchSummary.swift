@@ -156,7 +156,7 @@ enum PrefetchSummary {
     static func totalTime(_ total: Duration, ofRehearsal rehearsal: Duration) -> String {
         let text = "\(Wording.time(total)) in total"
         guard rehearsal * 2 > total else { return text }
-        return text + " (\(Wording.time(rehearsal)) to open pages offline and fetch what they lacked)"
+        return text + " (\(Wording.time(rehearsal)) to open pages offline and download missing files)"
     }
 
     /// The lines about certificates, robots.txt, logins and cookies.
