@@ -29,6 +29,9 @@ package final class Crawl {
     let writes: WriteQueue
     let pool: ScanPool
     var frontier: Frontier
+    /// Tasks of the frontier's actions (`Frontier.Action.startTask`), which `startDue` starts before others. `carryOut`
+    /// only adds to it: if it started them itself, a task with a known result would call `carryOut` again.
+    private var tasksToStart: [Frontier.Task] = []
     var report: CrawlReport
     /// Nil if the store is empty, so that no stored response could be reused.
     let cacheLookup: CacheLookup?
@@ -312,10 +315,10 @@ package final class Crawl {
     /// Starts all tasks that are due. Stored responses that can be reused are processed at once, without a
     /// request. There may be many of these, so the loop checks for interruption and reports progress.
     func startDue() throws(CrawlError) {
-        while canScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
+        while canScanMore, !interruption.isRequested, let task = nextTask() {
             if let cacheLookup, cacheLookup.looksUpAhead {
                 var tasks = [task]
-                while tasks.count < Frontier.maxRunningRequests, let next = frontier.next(now: now) {
+                while tasks.count < Frontier.maxRunningRequests, let next = nextTask() {
                     tasks.append(next)
                 }
                 let hrefs = tasks.compactMap(hrefToLookUp)
@@ -326,6 +329,10 @@ package final class Crawl {
             }
             reportProgress()
         }
+    }
+
+    private func nextTask() -> Frontier.Task? {
+        tasksToStart.isEmpty ? frontier.next(now: now) : tasksToStart.removeFirst()
     }
 
     /// The URL of a task if the store may have a response for it; nil for other tasks.
@@ -396,11 +403,12 @@ extension Crawl {
         try carryOut(frontier.apply(event, now: now))
     }
 
-    /// Carries out actions of the frontier, in their order.
+    /// Carries out actions of the frontier, in their order. All but the start of a task are complete on return, so that the
+    /// caller can report the next event at once.
     func carryOut(_ actions: [Frontier.Action]) throws(CrawlError) {
         for action in actions {
             switch action {
-            case .startTask(let task): try start(task)
+            case .startTask(let task): tasksToStart.append(task)
             case .storeRedirect(let number):
                 if let head = redirects.removeValue(forKey: number), rejectedReasons[number] == nil {
                     try store(head)
@@ -426,7 +434,7 @@ extension Crawl {
 
     /// Starts a task of the frontier. A response about a host that another worker has received already is used
     /// without a request.
-    func start(_ task: Frontier.Task) throws(CrawlError) {
+    private func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try fetchOrReuse(number)
         case .robots(let host, let url, let nearestZone):

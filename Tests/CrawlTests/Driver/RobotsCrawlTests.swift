@@ -1,9 +1,11 @@
 import Fetch
 import Store
+import System
 import TestOrigin
 import Testing
 import Web
 
+@testable import Cluster
 @testable import Crawl
 
 /// robots.txt in a crawl.
@@ -85,6 +87,28 @@ import Web
         #expect(report.skipped.count == 1)
         #expect(try bench.stored("/robots.txt")?.status == 302)
         #expect(try bench.stored("/robots.txt")?.role == 2)
+    }
+
+    /// Each known response leads at once to the next one. The last redirect is the fifth.
+    @Test func `known responses to robots.txt and its redirects are used without a request`() throws {
+        let targets = ["/robots.txt", "/1", "/2", "/3", "/4", "/rules"]
+        func response(_ target: String, _ status: Int, _ location: String?, _ body: String = "")
+            -> SharedFrontier.HostResponse
+        {
+            SharedFrontier.HostResponse(
+                origin: origin.url(""), href: origin.url(target), status: status,
+                location: location.map(origin.url), zone: 2, failure: nil, body: Array(body.utf8))
+        }
+        let crawl = try Crawl(
+            try bench.plan { $0.productToken = "larder" }, interruption: Interruption())
+        crawl.knownOutcomes.add(
+            [],
+            zip(targets, targets.dropFirst()).map { response($0, 302, $1) }
+                + [response("/rules", 200, nil, "User-agent: *\nDisallow: /closed/\n")])
+        let report = try crawl.run()
+        #expect(report.pages == 2)
+        #expect(report.skips == ["/closed/a: disallowed by robots.txt: Disallow: /closed/ (line 2)"])
+        #expect(targets.map(bench.count) == [0, 0, 0, 0, 0, 0])
     }
 
     @Test func `a redirect loop counts as no robots.txt`() throws {

@@ -77,6 +77,27 @@ import Web
         #expect(try text("/two") == "<a href=/three>3</a>")
     }
 
+    /// Each reused page queues the next one. If that were started within the handling of the page before, the stack would
+    /// grow with the length of the chain.
+    @Test func `a long chain of reused pages is followed to its end`() throws {
+        let bench = try CrawlBench()
+        let count = 1000
+        for page in 0...count {
+            let link = page < count ? "<a href=/page\(page + 1)>next</a>" : ""
+            // Text that differs from page to page, because alike pages would be a crawler trap.
+            let text = (0..<8).map { Self.word(Mixing.mix(UInt64(page) << 8 | UInt64($0))) }
+            bench.origin.on(page == 0 ? "/" : "/page\(page)", .page(text.joined(separator: " ") + link))
+        }
+        #expect(try bench.crawl().pages == count + 1)
+        let report = try bench.crawl { $0.policy = .preferCache }
+        #expect(report.pages == count + 1)
+        #expect(report.requests == 0)
+    }
+
+    private static func word(_ hash: UInt64) -> String {
+        String(decoding: (0..<8).map { UInt8(ascii: "a") + UInt8(hash >> ($0 * 8) & 15) }, as: UTF8.self)
+    }
+
     @Test("An update keeps pages that differ only in a token and the time of the request")
     func perRequestValues() throws {
         func page(_ token: String, _ seconds: Int64, _ text: String) -> OriginAnswer {
