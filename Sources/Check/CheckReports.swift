@@ -36,6 +36,9 @@ public struct CheckReports: Sendable {
         case .text:
             entries.map { entry in
                 switch entry {
+                // The line with the counts is the last one about a site, so that it is on the screen after many others.
+                case .check(let report) where entries.count > 1 && report.missingURLs != nil:
+                    "\(report.name.visible):\n" + report.plainText(isBrief: isBrief)
                 case .check(let report): report.plainText(isBrief: isBrief)
                 case .links(let report): report.plainText
                 }

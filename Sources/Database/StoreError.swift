@@ -97,7 +97,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     private static func defaultAdvice(for reason: Reason) -> String {
         switch reason {
         case .request: "name another one"
-        case .missing: "prefetch a site into it first, or name another store"
+        case .missing: "prefetch a site into it first (larder prefetch URL), or name another store"
         case .busy: "wait for the other process to end, then try again"
         case .full: "free some space, then run the same command again"
         case .denied: "check the folder's owner and permissions, or name another store"

@@ -510,12 +510,12 @@ extension Larder {
         }
     }
 
-    /// Whether a stored site starts on the host of a URL.
-    package func hasSite(onHostOf text: String) async throws(LarderError) -> Bool {
-        guard let url = try? WebURL.parseUserInput(text) else { return false }
+    /// The start URL on the host of a URL that a stored site has; nil if there is none.
+    package func site(onHostOf text: String) async throws(LarderError) -> String? {
+        guard let url = try? WebURL.parseUserInput(text) else { return nil }
         return try await readStore("larder-look") { (reader) throws(StoreError) in
-            try reader.sites().contains { site in
-                site.start.contains { WebURL($0).map { ($0.host, $0.port) == (url.host, url.port) } ?? false }
+            try reader.sites().lazy.flatMap(\.start).first { start in
+                WebURL(start).map { ($0.host, $0.port) == (url.host, url.port) } ?? false
             }
         }
     }

@@ -149,6 +149,12 @@ public struct PreloadReport: Sendable, Equatable {
     /// Notes on bundles that only MD5 or SHA-1 verified, one for each algorithm.
     public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
 
+    /// Whether no bundle was verified by a strong digest or a signature, so that ``weakProofs`` counts all of them.
+    package var hasOnlyWeakProofs: Bool {
+        signer == nil
+            && DigestAlgorithm.allCases.allSatisfy { !$0.isStrong || algorithms[$0.rawValue] ?? 0 == 0 }
+    }
+
     /// The digests that verified the live bundles, with the number of each: `sha256 (12), signed by RWQf…`; nil if there are none.
     public var proofSummary: String? {
         BundleProof.summary(signer: signer) { algorithms[$0.rawValue] ?? 0 }

@@ -427,7 +427,13 @@ package enum SiteName {
             .request, doing: "find the site", path: text, detail: "it is not stored",
             advice: names.isEmpty
                 ? "no sites are stored yet; prefetch one with: larder prefetch URL"
-                : "the stored sites are: \(names.joined(separator: ", "))")
+                : "\(similarName(text, among: names).map { "did you mean \($0)? " } ?? "")the stored sites are: "
+                    + names.joined(separator: ", "))
+    }
+
+    /// The name or the host of a site whose spelling is close to a text; nil if there is none.
+    private static func similarName(_ text: String, among names: [String]) -> String? {
+        Spelling.closest(to: text, among: names + names.compactMap { WebURL($0)?.host })
     }
 
     /// Splits `SITE@N` into the site and the snapshot, if the first part names a site. URLs may end in the same way, such

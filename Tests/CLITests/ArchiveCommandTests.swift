@@ -196,7 +196,7 @@ import Web
         let site = try larder("export", origin.url("/"), home.file("one.html"))
         #expect(
             site.output.contains(
-                "  This is one page, without the other 1 page of the site; to save all of them: "
+                "  This is the start page, without the other 1 page of the site; to save all of them: "
                     + "larder export \(origin.url("/")) FOLDER/\n"), "\(site)")
         let page = try larder("export", origin.url("/b"), home.file("b.html"))
         #expect(page.status == 0 && !page.output.contains("to save all"), "\(page)")

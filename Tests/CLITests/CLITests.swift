@@ -190,7 +190,9 @@ import Web
             """, to: "cookies.txt")
         let ending = try larder("prefetch", origin.url("/"), "--store", store, "--cookies", file)
         #expect(
-            ending.output.contains("1 of 2 cookies in \(file) is for this site; 1 expired\n"), "\(ending)")
+            ending.output.contains(
+                "1 of 2 cookies in \(file) is for this site; 1 expired; updates of this site read it too\n"),
+            "\(ending)")
     }
 
     @Test func `the run after a killed one continues from the last commit`() throws {

@@ -54,6 +54,11 @@ import Testing
         // A prefetch of a page of a stored site would store all of its host as another site.
         let lost = try larder("open", origin.url("/lost"), "--port", port)
         #expect(lost.errors.contains("store it with: larder add \(origin.url("/lost")) --page"), "\(lost)")
+        let bare = String(origin.url("/lost").dropFirst("http://".count))
+        let lostByHost = try larder("open", bare, "--port", port)
+        #expect(
+            lostByHost.errors.contains("store it with: larder add \(origin.url("/lost")) --page"),
+            "\(lostByHost)")
         #expect(home.names().contains("shown") == false)
         #expect(try larder("open", "--port", port).status == 0)
         let (store, page) = (home.file("other"), origin.url("/"))

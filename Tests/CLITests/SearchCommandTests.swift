@@ -51,6 +51,7 @@ import Web
         let relaxed = try run("search", "butter", "unicorns")
         #expect(relaxed.status == 0)
         #expect(relaxed.errors.contains("no page has all of these words"))
+        #expect(!relaxed.output.contains("with only some of these words"))
         let slip = try run("search", "buttre")
         #expect(slip.status == 1)
         #expect(slip.errors.contains("did you mean: larder search butter"))
@@ -60,6 +61,16 @@ import Web
         #expect(phrase.errors.contains(hint), "\(phrase)")
         #expect(try run("search", "***").status == 2)
         #expect(try run("search", "--", "-jam").status == 2)
+    }
+
+    @Test func `pages with only some of the words follow those with all, below a line of their own`() throws {
+        origin.on("/", .page("<title>Both</title><p>Quince marmalade <a href=/two>two</a>"))
+        origin.on("/two", .page("<title>One</title><p>Quince alone"))
+        #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
+        let found = try run("search", "quince", "marmalade")
+        let parts = found.output.split(separator: "\n1 page with only some of these words:\n")
+        #expect(parts.count == 2, "\(found)")
+        #expect(parts.first?.hasPrefix("Both\n") == true && parts.last?.contains("One\n") == true, "\(found)")
     }
 
     @Test func `--max-size includes the search index`() throws {

@@ -40,12 +40,26 @@ import Testing
         let update = try larder("update")
         #expect(
             update.output.contains("  since snapshot 1: 1 changed (list: larder diff \(site))"), "\(update)")
+        #expect(update.output.contains("\n    changed \(site)\n"), "\(update)")
         #expect(try larder("rollback", site).status == 0)
         let later = try larder("update")
         #expect(
             later.output.contains("  since snapshot 1: 1 changed (list: larder diff \(site) 1 3)"), "\(later)"
         )
         #expect(try larder("diff", site, "1", "3").output.contains("changed \(site)\n"))
+    }
+
+    @Test("A login page in place of the site is one error, which names the command to log in")
+    func loginPage() throws {
+        origin.on("/", .redirect(to: "/login"))
+        origin.on(
+            "/login", .page("<title>Log in</title><form method=post><input type=password name=p></form>"))
+        let ending = try larder("prefetch", origin.url("/"))
+        #expect(ending.status == 1)
+        #expect(!ending.output.contains("has a login form"), "\(ending)")
+        #expect(
+            ending.errors.contains("nothing new is stored: the start URL shows a login page"), "\(ending)")
+        #expect(ending.errors.contains("log in with larder login \(origin.url("/")), or"), "\(ending)")
     }
 
     @Test("An update reads the cookie file of the prefetch again, and says if it is gone")

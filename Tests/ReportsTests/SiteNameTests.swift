@@ -40,6 +40,7 @@ import Testing
         ("127.0.0.1:8802/page", "may be one of its pages; name the site: http://127.0.0.1:8802/"),
         ("plain.test/page", "may be one of its pages; name the site: http://plain.test/"),
         ("elsewhere.test", "it is not stored; the stored sites are: "),
+        ("plian.test", "it is not stored; did you mean plain.test? the stored sites are: "),
     ])
     func `the error of an unknown site names the sites that may be meant`(text: String, message: String) {
         let names = Self.names + ["http://plain.test/"]

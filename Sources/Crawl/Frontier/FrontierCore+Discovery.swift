@@ -111,7 +111,7 @@ extension FrontierCore {
     private mutating func discover(_ link: FoundLink, to url: WebURL, by number: UInt32) -> UInt32 {
         if link.isNofollow { return discoverUnfollowed(url, by: number) }
         if link.isAction, !scope.allowsAction(url) {
-            return discoverUnfollowed(url, by: number, for: .action)
+            return discoverUnfollowed(url, by: number, for: LogoutLinks.contain(url) ? .sessionEnd : .action)
         }
         if let reason = link.leftOut {
             // Another link to the URL, without a placeholder, confirms a guess.
@@ -407,6 +407,8 @@ extension FrontierCore {
                 role: role, nearestZone: zone, redirects: 0))
         let depth = Int(records[Int(number)].depth)
         switch role == .page ? scope.pageVerdict(on: url, depth: depth) : scope.verdict(on: url, as: .asset) {
+        // With `--include-forms` a link that deletes something would still not be requested.
+        case .skipped(.sidePage) where reason == .action: skip(number, reason)
         // A page outside the scope is skipped for that reason, which no other link can change.
         case .skipped(let other) where !other.isOfDepth && reason != .notSupplied: skip(number, other)
         case .skipped, .followed: skip(number, reason)

@@ -115,7 +115,7 @@ enum ExportCommand {
         if report.otherPages > 0 {
             let all = CommandLine.shellCommand(["export", report.site, "FOLDER/"])
             lines.append(
-                "  This is one page, without the other \(Wording.count(report.otherPages, "page")) of the site; "
+                "  This is the start page, without the other \(Wording.count(report.otherPages, "page")) of the site; "
                     + "to save all of them: \(all)")
         }
         for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }

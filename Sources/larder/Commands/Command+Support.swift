@@ -77,8 +77,10 @@ extension Arguments {
     /// The command that stores a URL: the page alone if a site of its host is stored, else the site that starts there. A
     /// prefetch of one page of a stored site would store all of its host as another site.
     func storingCommand(for url: String, _ larder: Larder) async throws(LarderError) -> String {
-        let isOfStoredHost = try await larder.hasSite(onHostOf: url)
-        return isOfStoredHost ? command("add", [url, "--page"]) : command("prefetch", [url])
+        guard let site = try await larder.site(onHostOf: url) else { return command("prefetch", [url]) }
+        // Without a scheme, `larder add` would try https.
+        let scheme = !url.contains("://") && site.hasPrefix("http:") ? "http://" : ""
+        return command("add", [scheme + url, "--page"])
     }
 }
 

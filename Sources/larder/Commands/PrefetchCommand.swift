@@ -40,7 +40,8 @@ enum PrefetchCommand {
                 terminal.report(PrefetchSummary.text(of: report, arguments))
             }
             let status = status(
-                of: report, isStrict: arguments.has(.strict), login: options.network.login, terminal)
+                of: report, isStrict: arguments.has(.strict), login: options.network.login,
+                operands: arguments.operands, terminal)
             return firstFailure(status, try await enforceMaxSize(arguments, terminal))
         }
     }
@@ -82,16 +83,17 @@ enum PrefetchCommand {
     /// - Parameters:
     ///   - isUpdate: whether the site was stored before.
     ///   - login: the login that the user named.
+    ///   - operands: the addresses as the user typed them, perhaps without a scheme.
     static func status(
         of report: PrefetchReport, isStrict: Bool, isUpdate: Bool = false,
-        login: NetworkOptions.Login? = nil, _ terminal: Terminal
+        login: NetworkOptions.Login? = nil, operands: [String] = [], _ terminal: Terminal
     ) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if let warning = report.manifestWarning { terminal.fail(warning) }
         if let reason = report.loginPage {
             terminal.fail(
-                "\(report.site): the new snapshot is rejected: \(reason); \(PrefetchSummary.sessionAdvice), or accept the "
-                    + "snapshot with --allow-shrink")
+                "\(report.site): nothing new is stored: \(reason); log in with larder login \(report.site), or with --cookies FILE "
+                    + "or --user, and run the same command again (--allow-shrink stores the page as it is)")
             return .incomplete
         }
         if report.hasShrunk {
@@ -131,7 +133,8 @@ enum PrefetchCommand {
                 report.challengedHosts.isEmpty
                 ? PrefetchSummary.advice(
                     afterStatus: report.missing.first?.errorStatus,
-                    isOfTLS: report.missing.first?.isOfTLS ?? false, login: login)
+                    isOfTLS: report.missing.first?.isOfTLS ?? false, login: login,
+                    addressWithoutScheme: operands.first { !$0.contains("://") })
                 : PrefetchSummary.challengeAdvice
             let result = isUpdate ? "not updated" : "nothing was prefetched"
             terminal.fail("\(report.site): \(result): \(reason)\(kept); \(advice)")
@@ -244,6 +247,12 @@ enum UpdateCommand {
                             of: report.site, from: report.previousSnapshot.map { SnapshotName($0) },
                             to: SnapshotName(report.snapshot)) : nil
                     texts.append(PrefetchSummary.text(of: report, changes: changes, arguments))
+                }
+                let unchanged = reports.count(where: \.isUnchanged)
+                if updates.count > 1, reports.count == updates.count, reports.allSatisfy(\.isPublished) {
+                    texts.append(
+                        "\(Wording.count(updates.count, "site")) updated: \(updates.count - unchanged) with changes, "
+                            + "\(unchanged) without")
                 }
                 if !texts.isEmpty { terminal.report(texts.joined(separator: "\n")) }
             }

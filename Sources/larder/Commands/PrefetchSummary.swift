@@ -31,8 +31,10 @@ enum PrefetchSummary {
     ///   - status: the status that the server answered with; nil if there was no answer.
     ///   - isOfTLS: whether the server's certificate was not accepted.
     ///   - login: the login that the user named.
+    ///   - address: an address that the user typed without a scheme, so that https was tried; nil if there is none.
     static func advice(
-        afterStatus status: Int?, isOfTLS: Bool, login: NetworkOptions.Login?
+        afterStatus status: Int?, isOfTLS: Bool, login: NetworkOptions.Login?,
+        addressWithoutScheme address: String? = nil
     ) -> String {
         if isOfTLS { return "if you trust the server, accept its certificate with --ca FILE or --insecure" }
         return switch (status, login) {
@@ -45,7 +47,9 @@ enum PrefetchSummary {
         case (401, nil), (403, nil): sessionAdvice
         case (404, _), (410, _): "check the URL"
         case (429, _), (.some(500...), _): "the server has a fault or too much to do; try again later"
-        default: "check the URL and the network, then try again"
+        default:
+            "check the URL and the network, then try again"
+                + (address.map { "; if the site has no https, name it as http://\($0)" } ?? "")
         }
     }
 
@@ -105,7 +109,7 @@ enum PrefetchSummary {
         }
         if !report.isUnchanged { lines += skippedLines(report) }
         let hasFailures = !missing.failed.isEmpty || !missing.kept.isEmpty
-        lines += nextStepLines(report, hasFailures: hasFailures, arguments)
+        lines += nextStepLines(report, hasFailures: hasFailures, isFirst: changes == nil, arguments)
         return lines.joined(separator: "\n")
     }
 
@@ -143,6 +147,10 @@ enum PrefetchSummary {
                         ? "no URL changed"
                         : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", list)))")
             )
+            let named =
+                changes.added.map { "added \($0)" } + changes.changed.map { "changed \($0)" }
+                + changes.moved.map { "moved \($0.from) to \($0.to)" } + changes.gone.map { "gone \($0)" }
+            if named.count <= maxNamedChanges { lines += named.map { "    \($0)" } }
         }
         if !report.isUnchanged, report.confirmed > 0 {
             lines.append(
@@ -151,6 +159,9 @@ enum PrefetchSummary {
         }
         return lines
     }
+
+    /// The maximum number of changed URLs that the summary of an update names. More are only counted.
+    private static let maxNamedChanges = 3
 
     /// The time that the user waited, and how much of it the rehearsal took, if that was most of it.
     static func totalTime(_ total: Duration, ofRehearsal rehearsal: Duration) -> String {
@@ -164,7 +175,8 @@ enum PrefetchSummary {
         var lines: [String] = []
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
-        if let page = report.passwordPage, !report.isUnchanged {
+        // The error line about a login page in place of the site says the same.
+        if let page = report.passwordPage, !report.isUnchanged, report.loginPage == nil {
             lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
         }
         if let cookies = report.cookieCounts {
@@ -175,6 +187,8 @@ enum PrefetchSummary {
             let verb = cookies.valid == 1 ? "is" : "are"
             lines.append(
                 "  \(Wording.number(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) in \(files) \(verb) for this site\(expired)"
+                    + (report.plan.cookieFiles.isEmpty || report.isUnchanged
+                        ? "" : "; updates of this site read it too")
             )
         }
         return lines
@@ -258,7 +272,7 @@ enum PrefetchSummary {
 
     /// The commands to run next.
     private static func nextStepLines(
-        _ report: PrefetchReport, hasFailures: Bool, _ arguments: Arguments
+        _ report: PrefetchReport, hasFailures: Bool, isFirst: Bool, _ arguments: Arguments
     ) -> [String] {
         var lines: [String] = []
         if report.isInterrupted {
@@ -280,7 +294,7 @@ enum PrefetchSummary {
                 lines.append("Not rehearsed: interrupted; to open the pages offline: \(check)")
             }
             lines += indexingLines(report, arguments)
-            if !report.isUnchanged {
+            if !report.isUnchanged, isFirst {
                 lines.append("To read it: \(arguments.command("open", [report.site]))")
             }
         }

@@ -221,7 +221,10 @@ enum PreloadCommand {
             lines.append("  \(Wording.count(report.assets, "asset")) fetched with them")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
-        if let proof = report.proofSummary { lines.append("  verified by \(proof)") }
+        // The notes about weak digests say the same if they count all bundles.
+        if let proof = report.proofSummary, !report.hasOnlyWeakProofs {
+            lines.append("  verified by \(proof)")
+        }
         // The whole key, so that it can be compared with the one that its publisher names.
         if let signer = report.signer {
             lines.append(

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LarderKit
 internal import Reports
+internal import System
 
 /// `larder schedule`: lists the schedules of sites, changes them, or prints or installs a systemd timer.
 ///
@@ -76,7 +77,8 @@ enum ScheduleCommand {
         let failures =
             site.failures > 0 ? ", \(Wording.count(site.failures, "failed attempt"))" : ""
         return
-            "\(site.name): \(schedule.text), \(next == 0 ? "due now" : "next \(LocalTime.minute(next))")\(failures)"
+            "\(site.name): \(schedule.text), \(next <= SystemClock.secondsSinceEpoch() ? "due now" : "next \(LocalTime.minute(next))")"
+            + failures
     }
 
     // MARK: - The list

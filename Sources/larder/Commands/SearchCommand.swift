@@ -31,7 +31,13 @@ enum SearchCommand {
                 terminal.report(report.json)
             } else {
                 let isColored = Screen.ofStandardOutput().isColored
-                for hit in report.hits { terminal.show(text(of: hit, isColored: isColored)) }
+                for (place, hit) in report.hits.enumerated() {
+                    if place == report.completeHitCount {
+                        let others = Wording.count(report.hits.count - place, "page")
+                        terminal.show([StyledText("\n\(others) with only some of these words:\n\n", .plain)])
+                    }
+                    terminal.show(text(of: hit, isColored: isColored))
+                }
                 var unquoted: String?
                 if report.hits.isEmpty, query.contains("\"") {
                     let words = query.replacing("\"", with: " ")
@@ -111,9 +117,6 @@ enum SearchCommand {
             lines.append("nothing found: no page has these words")
         } else if report.isRelaxed {
             lines.append("no page has all of these words; the results have some of them")
-        } else if let count = report.completeHitCount {
-            let results = count == 1 ? "1 result has" : "\(Wording.number(count)) results have"
-            lines.append("\(results) all of these words; the others have only some of them")
         }
         if report.unread > 0 {
             let unread = Wording.count(report.unread, "page")

@@ -39,8 +39,8 @@ enum StatusCommand {
         let live = report.sites.reduce(0) { $0 + ($1.figures?.byteCount ?? 0) }
         let all =
             report.diskByteCount.map {
-                "\(Wording.bytes($0)) on disk, with earlier snapshots and the search index"
-            } ?? "\(Wording.bytes(report.byteCount)) with earlier snapshots"
+                "\(Wording.bytes($0)) on disk, with the search index and all snapshots"
+            } ?? "\(Wording.bytes(report.byteCount)) with all snapshots"
         let head =
             "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(live)) (\(all))"
         guard !report.sites.isEmpty else {

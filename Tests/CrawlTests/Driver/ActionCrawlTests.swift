@@ -65,6 +65,23 @@ import Web
         #expect(report.skipped.count == Self.actions.count - 2)
     }
 
+    @Test func `links to delete and to log out are reported as such, and not as forms`() throws {
+        origin.on(
+            "/",
+            .page(
+                "<a href='/Roses?action=delete'>Delete this page</a><a href='/Roses?action=edit'>Edit</a><a href=/logout>Log out</a>"
+            ))
+        let report = try crawl()
+        let causes = Dictionary(
+            uniqueKeysWithValues: report.skipped.map {
+                ($0.url.split(separator: "/").last.map(String.init), $0.cause)
+            })
+        #expect(
+            causes == [
+                "Roses?action=delete": .action, "Roses?action=edit": .sidePage(.form), "logout": .sessionEnd,
+            ])
+    }
+
     @Test func `without a login, links are followed as usual`() throws {
         _ = try crawl(hasSession: false)
         #expect(requested.isSuperset(of: Self.actions))
