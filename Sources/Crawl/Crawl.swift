@@ -280,7 +280,7 @@ package final class Crawl {
             isInterrupted: interruption.isRequested,
             limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
         report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
-        report.rendering.count(frontier.rendering)
+        report.rendering.count(frontier.renderScheduler)
         report.checkUnresolvedHosts(except: Set(plan.start.map(\.host)), lookUp: plan.hostLookup)
         report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
         // Without assets there is nothing to fetch, so the snapshot is complete.

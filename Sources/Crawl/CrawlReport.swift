@@ -323,15 +323,15 @@ extension CrawlReport {
     ) {
         var hasStoredStart = false
         self.isInterrupted = isInterrupted
-        limit = frontier.limit ?? reached
-        traps = frontier.traps
+        limit = frontier.limits.reached ?? reached
+        traps = frontier.traps.stopped
         lostSessions = frontier.lostSessions
-        sideNames = frontier.sideNames
-        views = frontier.views
-        branches = frontier.branches
+        sideNames = frontier.sidePages.leftOutNames
+        views = frontier.recognisedViews
+        branches = frontier.branches.record
         failedRobotsOrigins = frontier.failedRobotsOrigins
-        for entry in frontier.entries {
-            let number = entry.number
+        for number in frontier.numbers {
+            let entry = frontier.entry(number)
             if let reason = rejected[number] {
                 // The stored response has taken the place of the rejected one.
                 hasStoredStart = hasStoredStart || entry.isStart && entry.state == .done
@@ -383,7 +383,7 @@ extension CrawlReport {
             case .elsewhere: break
             case .queued, .running, .waiting:
                 // The run ended before the URL's turn: because of a limit, or because it was interrupted.
-                if let limit = frontier.limit ?? reached {
+                if let limit = frontier.limits.reached ?? reached {
                     skipped.append(skippedURL(entry, .limit(limit), frontier))
                 } else {
                     self.isInterrupted = true
@@ -391,7 +391,9 @@ extension CrawlReport {
             }
         }
         // A limit that left out no URL, and no page to be rendered, did not affect the result.
-        if !skipped.contains(where: \.isOverLimit), !frontier.rendering.hasUnrenderedPages { limit = nil }
+        if !skipped.contains(where: \.isOverLimit), !frontier.renderScheduler.hasUnrenderedPages {
+            limit = nil
+        }
         // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && hasStoredStart
     }

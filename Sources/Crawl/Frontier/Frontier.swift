@@ -1,16 +1,13 @@
-internal import Cluster
 internal import Fetch
-internal import Markup
-internal import Store
 internal import Web
 
 /// The state machine of a crawl: the URLs that it has discovered, and the order of its requests. A pure value
 /// without I/O or clock: events and the time go in, actions and tasks come out.
 ///
-/// The caller passes each event to `apply` and carries out the returned actions, and calls `next` until it
-/// returns nil. The state is in a `FrontierCore`, whose extensions are in several files; `core` is private to
-/// this file, so that only `Frontier` can change it. The type is noncopyable because after a copy, the next
-/// change would copy all arrays of the state.
+/// The driver passes each event to `apply` and carries out the returned actions, and calls `next` until it
+/// returns nil. It changes the frontier only by these two functions and, as one of several workers, by those
+/// named `take`. Other members are internal because the extensions are in several files. The type is
+/// noncopyable because after a copy, the next change would copy all arrays of the state.
 ///
 /// Each URL becomes an entry with a number, in the order of discovery; numbers are never reused. A new entry
 /// is `skipped`, `queued`, `waiting` (for robots.txt), `elsewhere`, or `failed` if its host has been given
@@ -21,570 +18,550 @@ internal import Web
 /// Two invariants hold between events: `HostState.queuedCount` is the number of queued entries of the host,
 /// and each running entry is ended by exactly one event (`succeeded`, `reused`, `redirected`, `failed`,
 /// `endless`, `unstored` or `outcomeKnown`).
+///
+/// To find the next request without looking at every host, each host is in one of three states
+/// (`HostState.Schedule`): `ready`, in the queue `readyHosts`, if it may start a request now; `paused`, in
+/// `pausedHosts`, if it may do so at a known time; or `idle` until a response arrives or something is queued.
+/// `reschedule(_:)` moves an idle host to its queue after each change.
+///
+/// `next` chooses in this order: robots.txt that pages wait for, probes for soft 404s, session checks, queued
+/// entries (assets before pages), and renderings. Most methods here are named after the event that they handle.
 struct Frontier: ~Copyable, Sendable {
-    private var core: FrontierCore
+    /// The number of running requests.
+    var runningCount = 0
+    var doneCount = 0
+    /// The number of assets in `doneCount`.
+    var doneAssetCount = 0
+    /// The number of failed entries that count as failed (`countsAsFailed`).
+    var failedCount = 0
+    var records: [EntryRecord] = []
+    var urls = URLTable()
+    var hosts: [HostState] = []
+    private(set) var hostNumbers: [String: Int] = [:]
+    private var lastHost: (origin: String, number: Int)?
+    /// Hosts that may start a request, in turn.
+    private var readyHosts = FIFOQueue()
+    /// Paused hosts, by the end of the pause.
+    private var pausedHosts = TimedQueue()
+    /// The number of hosts with queued entries.
+    private var queuedHostCount = 0
+    /// Hosts whose robots.txt has to be requested because pages wait for it, by the time to do so.
+    var robotsQueue = TimedQueue()
+    /// Hosts that have to be probed for soft 404s (`SoftNotFoundDetector`).
+    var probeQueue = FIFOQueue()
+    /// Hosts whose session may have ended, so that a page is requested again (`SessionLossDetector`).
+    var sessionCheckQueue = FIFOQueue()
+    /// Redirects from pages whose target is not known yet to be a login page or not, by target.
+    var openRedirects: [UInt32: [OpenRedirect]] = [:]
+    var retries = TimedQueue()
+    /// The failed entries with their failures.
+    var failures: [UInt32: Failure] = [:]
+    /// Entries that failed together with their host and that were not yet reported with `Action.failedWithHost`.
+    var failedWithHost: [UInt32] = []
+    var reasons = ReasonTable()
+    /// The time of the latest event.
+    var now: Duration = .zero
+    var scope: Scope
+    /// Recognises endless URL spaces.
+    var traps = Traps()
+    var views: QueryViews
+    var branches: RepositoryBranches
+    let options: Options
+    var limits: RunLimits
+    /// The state for sharing a snapshot with other workers; nil without sharing.
+    var sharing: FrontierSharing?
+    /// The links between entries, if the scope limits the depth: when an entry turns out to be nearer to a
+    /// start URL, so are the entries that it links to.
+    var depthLinks = DepthLinks()
+    /// The URL with its session parameter in the first link to an entry, for entries whose URL was stripped
+    /// of it.
+    var unstripped: [UInt32: WebURL] = [:]
+
+    /// The module loader configurations of pages and scripts.
+    var loaders = ModuleLoaders()
+    var renderScheduler: RenderScheduler
+    /// The requests of pages whose URLs contain the name of the page.
+    var templates = PageTemplates()
+    /// The lists that pages load piece by piece.
+    var series = RequestSeries()
+    private var nextEarlyCheck = Duration.zero
+    /// Variants, possible side pages and secondary pages that wait until no page is left to render, because rendered pages
+    /// may link to pages with other content.
+    private var waitingVariants: [UInt32] = []
+    var sidePages = SidePageGroups()
+    /// The number of variants of each page.
+    private var variantCounts: [UInt32: UInt8] = [:]
+    /// The page whose rendering first requested a URL that no scan had found.
+    var firstRequester: [UInt32: UInt32] = [:]
+    var bounds = AssetBounds()
+    var order: PageOrder
+    /// Hosts whose name lookup failed once.
+    var hostsToLookUpAgain: Set<Int> = []
+    /// The number of hosts that received requests and have never responded, and the time of the last response
+    /// of any host.
+    var silentHostCount = 0
+    var lastResponse: Duration = .zero
+    /// The number of sitemaps found in other sitemaps, by nesting level.
+    var sitemaps: [Int: Int] = [:]
+    /// Redirects that set a cookie, with the number of times they did.
+    var cookieSetters: [UInt32: UInt8] = [:]
+
+    /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
+    var missOrigins: [UInt32: String] = [:]
+
+    static let maxCookieRounds: UInt8 = 3
 
     init(scope: Scope, options: Options = Options()) {
-        core = FrontierCore(scope: scope, options: options)
+        self.scope = scope
+        self.options = options
+        limits = RunLimits(options.limits)
+        renderScheduler = options.rendering
+        views = QueryViews(known: options.views)
+        branches = RepositoryBranches(known: options.branches)
+        sharing = options.isShared ? FrontierSharing() : nil
+        order = PageOrder(isOn: options.limits.pages != nil && !options.isShared)
+    }
+
+    /// Whether nothing is running or waiting to be started.
+    var isDone: Bool {
+        runningCount == 0
+            && (limits.isStopped
+                || queuedHostCount == 0 && retries.isEmpty && robotsQueue.isEmpty && hasNoPendingChecks
+                    && order.queue.pageCount == 0 && renderScheduler.isIdle)
+    }
+
+    /// Whether no probe or session check of a host is waiting to be started.
+    var hasNoPendingChecks: Bool { probeQueue.isEmpty && sessionCheckQueue.isEmpty }
+
+    /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
+    /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
+    var nextDue: Duration? {
+        if limits.isStopped { return limits.end }
+        let dues = [
+            retries.next, pausedHosts.next, robotsQueue.next, limits.time, patienceEnd(at: now),
+        ]
+        return dues.lazy.compactMap { $0 }.min()
+    }
+
+    mutating func addStart(_ url: WebURL, nearestZone: NetworkZone) {
+        discover(
+            url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart,
+            nearestZone: nearestZone)
+    }
+
+    /// Adds a sitemap that robots.txt or the user names.
+    mutating func addGuide(_ url: WebURL, nearestZone: NetworkZone) {
+        // A run that follows no links follows none of a sitemap either.
+        guard scope.maxDepth != 0 else { return }
+        discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
+    }
+
+    /// Adds an asset that the user or a manifest names.
+    mutating func addAsset(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
+        discover(
+            url.withoutFragment, role: .asset, from: nil, redirects: 0, flags: isStart ? .isStart : [],
+            nearestZone: nearestZone)
+    }
+
+    /// Adds a URL that a client requested and the store did not have. A failure to fetch it does not count in
+    /// `CrawlReport.missingURLs`: a final response such as 404 is a wrong guess, and without one the miss stays recorded,
+    /// unless the network guard blocks it. If the depth is limited, an entry that only the miss names has the maximum
+    /// depth: it is no start, so that its assets are fetched, but not the pages that it links to.
+    ///
+    /// - Parameter origin: the origin of the requesting document if the request used CORS.
+    mutating func addMiss(
+        _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
+    ) {
+        let count = urls.count
+        let number = discover(
+            url.key, role: isPage ? .page : .asset, from: nil, redirects: 0,
+            flags: origin == nil ? .isGuess : [.isGuess, .isCORS], nearestZone: nearestZone)
+        if urls.count > count, let maxDepth = scope.maxDepth {
+            records[Int(number)].depth = UInt16(clamping: maxDepth)
+        }
+        if let origin, records[Int(number)].referrer == EntryRecord.noEntry { missOrigins[number] = origin }
     }
 
     /// Returns the next request or rendering to start, and counts it as running. Nil if all hosts are busy,
     /// the maximum number of requests is running, or nothing is left to start.
-    mutating func next(now: Duration) -> Task? { core.next(now: now) }
+    mutating func next(now: Duration) -> Task? {
+        tick(now)
+        if order.isOn {
+            order.actions += endDueTurns()
+            startTurns()
+        }
+        guard runningCount < Frontier.maxRunningRequests || options.isUnpaced, !limits.isStopped else {
+            return nil
+        }
+        while let number = robotsQueue.popDue(now: now) {
+            let host = Int(number)
+            hosts[host].isRobotsDue = false
+            guard !hosts[host].isElsewhere, let url = hosts[host].robots?.next(now: now) else { continue }
+            runningCount += 1
+            hosts[host].isFetchingRobots = true
+            noteRequestStart(of: host)
+            return .robots(host: host, url, hosts[host].nearestZone)
+        }
+        while let number = probeQueue.popFirst() {
+            let host = Int(number)
+            guard let url = hosts[host].softNotFound.startProbe() else { continue }
+            runningCount += 1
+            return .probe(host: host, url, hosts[host].probeZone)
+        }
+        while let number = sessionCheckQueue.popFirst() {
+            let host = Int(number)
+            guard let page = hosts[host].session.takePageToCheck() else { continue }
+            runningCount += 1
+            return .sessionCheck(host: host, url(page), records[Int(page)].zone)
+        }
+        if let number = nextQueued() { return .fetch(number) }
+        if let number = renderScheduler.next(isAvailable) ?? nextEarlyPage() { return .render(number) }
+        guard !hostsToLookUpAgain.isEmpty, runningCount == 0 else { return nil }
+        retryLookupsNow()
+        return nextQueued().map(Task.fetch)
+    }
 
-    /// Applies an event and returns the actions that the caller must carry out now, in this order. All links
-    /// of one document are reported in one event.
+    /// The next page to be rendered while others are still being fetched. Checked at intervals, because it is
+    /// expensive.
+    private mutating func nextEarlyPage() -> UInt32? {
+        guard renderScheduler.waitsForEarly, now >= nextEarlyCheck else { return nil }
+        nextEarlyCheck = now + Self.earlyCheckInterval
+        return renderScheduler.nextEarly(isAvailable)
+    }
+
+    /// A predicate for whether an asset that a page needs was fetched, or will not be waited for.
+    private var isAvailable: (UInt32) -> Bool {
+        { [records] number in
+            let record = records[Int(number)]
+            return switch record.state {
+            // A page with this flag may itself wait until no page is left to render.
+            case .queued, .running, .waiting: !record.flags.isDisjoint(with: [.isGuess, .isParked])
+            case .done, .redirected, .failed, .skipped, .elsewhere: true
+            }
+        }
+    }
+
+    private static let earlyCheckInterval = Duration.milliseconds(50)
+    /// The number of queries of a page that are treated as variants of it.
+    private static let variantLimit: UInt8 = 16
+
+    /// Applies the time: queues due retries, and reschedules hosts whose pause is over.
+    private mutating func tick(_ now: Duration) {
+        self.now = now
+        limits.advance(to: now)
+        while let number = retries.popDue(now: now) {
+            if records[Int(number)].state == .waiting { enqueue(number) }
+        }
+        while let host = pausedHosts.popDue(now: now) {
+            hosts[Int(host)].schedule = .idle
+            reschedule(Int(host))
+        }
+    }
+
+    /// Removes and returns the next entry of the first host that may start a request. The host goes to the end of
+    /// the queue, so that hosts take turns.
+    private mutating func nextQueued() -> UInt32? {
+        while let number = readyHosts.popFirst() {
+            let host = Int(number)
+            hosts[host].schedule = .idle
+            if mayStart(host), let number = popQueued(of: host) {
+                records[Int(number)].state = .running
+                records[Int(number)].attempts = min(records[Int(number)].attempts, .max - 1) + 1
+                hosts[host].pace.didStart(now: now)
+                runningCount += 1
+                noteRequestStart(of: host)
+                reschedule(host)
+                return number
+            }
+            reschedule(host)
+        }
+        return nil
+    }
+
+    private func mayStart(_ host: Int) -> Bool {
+        options.isUnpaced || hosts[host].pace.startableCount(now: now) > 0
+    }
+
+    /// Puts a host with queued entries into `readyHosts` or `pausedHosts`, if it may start one now or at a known
+    /// time.
+    mutating func reschedule(_ host: Int) {
+        guard hosts[host].schedule == .idle, hosts[host].queuedCount > 0 else { return }
+        if mayStart(host) {
+            hosts[host].schedule = .ready
+            readyHosts.append(UInt32(host))
+        } else if let time = hosts[host].pace.nextStart {
+            hosts[host].schedule = .paused
+            pausedHosts.add(UInt32(host), at: max(time, now + .microseconds(1)))
+        }
+    }
+
+    /// Removes and returns the next entry of a host. Pages over a limit, and pages whose URL pattern has
+    /// become a trap since they were queued, are skipped. When the page limit is reached, sitemaps are
+    /// skipped as well.
+    private mutating func popQueued(of host: Int) -> UInt32? {
+        while let number = popFirst(of: host) {
+            // A page that became an asset is in two queues, and is fetched once.
+            guard records[Int(number)].state == .queued else { continue }
+            changeQueued(of: host, by: -1)
+            let record = records[Int(number)]
+            if record.flags.contains(.isGuess), record.referrer != EntryRecord.noEntry,
+                hosts[host].ignoresGuesses
+            {
+                skip(number, .guess)
+                continue
+            }
+            // With `order.isOn`, the page was counted when it got its turn.
+            guard record.role != .asset, record.attempts == 0, !order.isOn else { return number }
+            if isSkippedByLimit(number) {
+                continue
+            } else if record.role == .guide {
+                return number
+            } else if sharing?.canRequestPage(after: limits.usage.pages) == false {
+                waitForPages(number)
+            } else if mayBeView(number), !record.flags.contains(.wasPostponed) {
+                records[Int(number)].flags.insert(.wasPostponed)
+                enqueueAgain(number)
+            } else if !isSkippedAsTrap(number), !waitsAsView(number) {
+                limits.usage.pages += 1
+                return number
+            }
+        }
+        return nil
+    }
+
+    /// Queues a page once more, after those that have been queued until now: one of them may have its path.
+    private mutating func enqueueAgain(_ number: UInt32) {
+        let host = Int(records[Int(number)].host)
+        hosts[host].queue.append(
+            number, records[Int(number)], isVariant: false, urlKind: urls.urlKind(number))
+        changeQueued(of: host, by: 1)
+    }
+
+    /// Skips a page or sitemap if a limit is reached.
+    mutating func isSkippedByLimit(_ number: UInt32) -> Bool {
+        guard let limit = limits.reachedByPages() else { return false }
+        skip(number, .limit(limit))
+        return true
+    }
+
+    /// Skips a page whose URL pattern has become a trap since the page was discovered.
+    mutating func isSkippedAsTrap(_ number: UInt32) -> Bool {
+        guard !records[Int(number)].flags.contains(.isStart), !traps.isQuiet,
+            case .stopped(let reason) = traps.verdict(on: url(number))
+        else { return false }
+        skip(number, .trap(reason))
+        return true
+    }
+
+    private mutating func popFirst(of host: Int) -> UInt32? {
+        let suspectFolders = hosts[host].faults.suspectFolders
+        guard !suspectFolders.isEmpty else { return hosts[host].queue.popFirst() }
+        return hosts[host].queue.popDiagnostic { [records, urls] number in
+            records[Int(number)].state == .queued
+                && suspectFolders.contains(urls.folderHash(number))
+        } isFresh: { [records] number in
+            records[Int(number)].attempts == 0
+        }
+    }
+
+    mutating func changeQueued(of host: Int, by change: Int) {
+        let before = hosts[host].queuedCount
+        hosts[host].queuedCount += change
+        if before == 0 { queuedHostCount += 1 }
+        if hosts[host].queuedCount == 0 { queuedHostCount -= 1 }
+    }
+
+    /// Whether a page has the URL of another page and a query, such as `/list?sort=name`. If the number of pages
+    /// is limited, such pages go after others, because they often have the same content in another order.
     ///
-    /// - Parameter now: the time since the crawl started. A time before that of an earlier event is replaced
-    ///   by the earlier event's.
-    @discardableResult
-    mutating func apply(_ event: Event, now: Duration) -> [Action] {
-        core.now = max(core.now, now)
-        var actions = take(event)
-        // If the number of pages is limited, the links of a page wait for its turn (`PageOrder`).
-        if core.order.isOn { actions = core.takeDeferredActions() + actions + core.endDueTurns() }
-        guard !core.failedWithHost.isEmpty else { return actions }
-        defer { core.failedWithHost = [] }
-        return actions + core.failedWithHost.map(Action.failedWithHost)
-    }
-
-    private mutating func take(_ event: Event) -> [Action] {
-        switch event {
-        case .start(let url, let nearestZone): core.addStart(url, nearestZone: nearestZone)
-        case .guide(let url, let nearestZone): core.addGuide(url, nearestZone: nearestZone)
-        case .asset(let url, let isStart, let nearestZone):
-            core.addAsset(url, isStart: isStart, nearestZone: nearestZone)
-        case .miss(let url, let isPage, let nearestZone, let origin):
-            core.addMiss(url, isPage: isPage, nearestZone: nearestZone, origin: origin)
-        case .received(let byteCount): core.didReceive(byteCount)
-        case .connected(let number, let zone, let multiplexes):
-            core.records[Int(number)].zone = zone
-            if let multiplexes { core.fitPace(for: number, multiplexes: multiplexes) }
-        case .succeeded(let number, let latency): core.didSucceed(number, after: latency)
-        case .reused(let number): core.didReuse(number)
-        case .redirected(let number, let redirection): return core.didRedirect(number, redirection)
-        case .failed(let number, let failure, let latency, let retryAfter, let hadBegun):
-            core.didFail(number, failure, after: latency, retryAfter: retryAfter, hadBegun: hadBegun)
-        case .endless(let number, let failure): core.skipEndless(number, failure)
-        case .unstored(let number, let rule):
-            core.didReuse(number)
-            core.drop(number, for: .unstored(rule))
-        case .usesStored(let number, let format, let isSoftNotFound):
-            if isSoftNotFound { core.markAsSoftNotFound(number) }
-            core.noteFormat(format, of: number)
-        case .sentRequestsBefore(let number): core.renderScheduler.noteSender(number)
-        case .openedInSession(let number): core.didOpenInSession(number)
-        case .requestedWithCORS(let number): core.markAsCORS(number)
-        case .scanning(let number): core.records[Int(number)].flags.insert(.isBeingScanned)
-        case .scanned(let result, let wasStored): return core.didScan(result, wasStored: wasStored)
-        case .linked(
-            let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isOfThisSnapshot):
-            return core.addInOrder(
-                .linked(
-                    number,
-                    PageOrder.StoredLinks(
-                        known: known, new: new, isLeftOut: isLeftOut, isNofollow: isNofollow,
-                        reasons: reasons,
-                        isOfThisSnapshot: isOfThisSnapshot)))
-        case .robots(let host, let answer):
-            if core.order.isOn { core.startTurns() }
-            return core.didFetchRobots(host: host, answer)
-        case .probed(let host, let answer): core.didProbe(host: host, answer)
-        case .sessionChecked(let host, let asksForLogin):
-            core.didCheckSession(host: host, asksForLogin: asksForLogin)
-        case .discoveredRemotely(let arrival): core.addRemoteDiscovery(arrival)
-        case .leaseGranted(let origins): core.didLeaseHosts(origins)
-        case .leaseReleased(let origin): core.didReleaseHost(origin)
-        case .moved(let from, let to): core.applyStartRedirect(from: from, to: to)
-        case .pagesGranted(let count): core.grantPages(count)
-        case .pagesEnded: core.dropWaitingPages()
-        case .othersReceived(let byteCount): core.updateOthersByteCount(byteCount)
-        case .outcomeKnown(let number, let outcome): core.applyKnownOutcome(number, outcome)
-        case .counted(let number): core.uncountPage(number)
-        case .processingDelayed(let time): core.extendPatience(by: time)
-        case .patienceEnded: return core.failSilentHosts()
-        case .settled: return core.settle()
-        case .requestedByPage(let url, let page, let isPage, let isCORS, let readsStatus):
-            core.addPageRequest(url, by: page, isPage: isPage, isCORS: isCORS, readsStatus: readsStatus)
-        case .rendered(let number, let rendered): return core.didRender(number, rendered)
-        case .renderingUnavailable: core.renderScheduler.end()
-        case .ended: return core.endTurns() + core.settleRemainingRedirects()
+    /// Only the first few queries of a page count as variants: a page with many, such as `/index.php?id=1`,
+    /// shows something else for each.
+    mutating func isVariant(_ number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        guard options.limits.pages != nil, record.role == .page, record.redirects == 0,
+            let base = urls.numberWithoutQuery(of: number)
+        else { return false }
+        switch records[Int(base)].state {
+        case .queued, .running, .done: break
+        // Whether its response has arrived must not matter.
+        case _ where isInOrder(base): break
+        case .skipped, .waiting, .redirected, .failed, .elsewhere: return false
         }
-        return []
-    }
-}
-
-extension Frontier {
-    /// An event that the driver of a crawl reports. Numbers are those of entries.
-    enum Event: Sendable {
-        /// A start URL of the site.
-        ///
-        /// - Parameter nearestZone: in this event and the next three, the nearest network zone that a request
-        ///   for the URL may connect to. It has no default value, so that every caller decides on whose
-        ///   behalf the URL is requested.
-        case start(WebURL, nearestZone: NetworkZone)
-        /// A sitemap that the user named.
-        case guide(WebURL, nearestZone: NetworkZone)
-        /// An asset that the user or a manifest names.
-        case asset(WebURL, isStart: Bool, nearestZone: NetworkZone)
-        /// A URL that a client requested and the store did not have. A failure to fetch it does not count in
-        /// `CrawlReport.missingURLs`: a final response such as 404 is a wrong guess, and without one the miss stays
-        /// recorded, unless the network guard blocks it. `origin` is that of the requesting document if the request used CORS.
-        case miss(WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil)
-
-        /// Bytes were received over the network.
-        case received(byteCount: Int)
-        /// A response was received from a network zone, which limits where the links of its body may lead.
-        /// `multiplexes` says whether the host accepts parallel requests on one connection; nil if that is
-        /// not known.
-        case connected(UInt32, from: NetworkZone, multiplexes: Bool? = nil)
-        /// The response was successful, with a body.
-        case succeeded(UInt32, after: Duration? = nil)
-        /// The response was taken from the store, without a request.
-        case reused(UInt32)
-        /// The response was a redirect. Returns `storeRedirect` or `discardRedirect`, or neither until it is known whether the
-        /// target is a login page.
-        case redirected(UInt32, Redirection)
-        /// The request failed.
-        ///
-        /// - Parameter hadBegun: whether part of a response was received, which shows that the host is up.
-        case failed(
-            UInt32, Failure, after: Duration? = nil, retryAfter: Duration? = nil, hadBegun: Bool = false)
-        /// The response was cut off because it had no end, and is not stored.
-        case endless(UInt32, FetchFailure)
-        /// The URL was not requested, because a rule of the user forbids storing it.
-        case unstored(UInt32, rule: String)
-
-        /// The stored response is used, because it is still valid or because the request failed.
-        case usesStored(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
-        /// An earlier snapshot rendered the page, and its scripts sent a request then. The response may differ now.
-        case sentRequestsBefore(UInt32)
-        /// The page was not modified since an earlier snapshot, and so is not a login page.
-        case openedInSession(UInt32)
-        /// The URL is requested with CORS.
-        case requestedWithCORS(UInt32)
-        /// The page is being checked for a login form.
-        case scanning(UInt32)
-        /// The body was scanned. Returns `storeLinks` for its links, and `storeRedirect` or `discardRedirect` for redirects that
-        /// waited for it.
-        ///
-        /// - Parameter wasStored: whether an earlier snapshot has a page at this URL. Matters only if the new
-        ///   response is a login page.
-        case scanned(ScanResult, wasStored: Bool = false)
-        /// The links of a stored response, taken from its link table: first those to known entries, then the
-        /// others. Returns `assignNumbers` with the numbers of the latter, unless the page waits for its turn.
-        ///
-        /// - Parameters:
-        ///   - isLeftOut: whether the page asks not to be stored (`noindex`).
-        ///   - isOfThisSnapshot: whether the response was stored by an earlier run of this snapshot, instead of by an
-        ///     earlier snapshot.
-        case linked(
-            UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
-            renderReasons: RenderReasons = [], isOfThisSnapshot: Bool = false)
-
-        /// The request for the robots.txt of a host ended. Returns `startTask` if the response was a redirect to be
-        /// followed.
-        case robots(host: Int, RobotsAnswer)
-        /// The soft-404 probe of a host ended. The answer is nil if there was no response.
-        case probed(host: Int, SoftNotFound.Answer?)
-        /// A page was requested again to check whether the session goes on. Nil if the response does not
-        /// tell.
-        case sessionChecked(host: Int, asksForLogin: Bool?)
-
-        /// Another worker discovered a URL of a host that this worker has leased.
-        case discoveredRemotely(RemoteDiscovery)
-        /// This worker leased these origins: only it sends requests to them.
-        case leaseGranted([String])
-        /// The lease of an origin went to another worker. This one sends no further requests there.
-        case leaseReleased(String)
-        /// A start URL that another worker fetched redirects to another URL.
-        case moved(from: WebURL, to: WebURL)
-        /// The worker was assigned more pages from the page limit of the snapshot.
-        case pagesGranted(Int)
-        /// The page limit of the snapshot is used up.
-        case pagesEnded
-        /// The total number of bytes that the other workers have received.
-        case othersReceived(byteCount: Int)
-        /// Another worker has found out the outcome of this entry.
-        case outcomeKnown(UInt32, KnownOutcome)
-        /// The page has been counted towards the page limit already, by another worker or an earlier run, and is not
-        /// counted twice.
-        case counted(UInt32)
-
-        /// The driver did not process responses for this time, for example because the store was busy. Hosts
-        /// that did not seem to respond meanwhile may have done so.
-        case processingDelayed(Duration)
-        /// The time to wait for hosts that have never responded is over. Returns `failedWithHost` for their
-        /// entries, and `cancel` for their running requests.
-        case patienceEnded
-        /// All requests, scans and renderings have ended, so that open questions about modules and rendering
-        /// must be decided now.
-        case settled
-        /// A page that is being rendered requests the URL.
-        ///
-        /// - Parameter readsStatus: whether a script of the page can read the status of the response.
-        case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool, readsStatus: Bool = false)
-        /// The page was rendered. Returns `storeLinks` for the links and assets that rendering found.
-        case rendered(UInt32, RenderResult)
-        /// No browser is available, or it has failed.
-        case renderingUnavailable
-
-        /// The crawl is over. Returns `storeRedirect` or `discardRedirect` for the redirects that still wait.
-        case ended
-    }
-
-    /// An action that the driver must carry out at once.
-    enum Action: Sendable {
-        /// Start this task now, without waiting for `next`: the redirect of a robots.txt.
-        case startTask(Task)
-        /// Store the redirect that this entry received.
-        case storeRedirect(UInt32)
-        /// Do not store the redirect that this entry received.
-        case discardRedirect(UInt32)
-        /// Pass the links of a document to the store.
-        case storeLinks(NewLinks)
-        /// The numbers of the `new` links of the `linked` event, in the same order.
-        case assignNumbers([UInt32])
-        /// The entry failed together with its host. A copy in an earlier snapshot is kept.
-        case failedWithHost(UInt32)
-        /// End these requests with the failure. The driver still reports each of them as failed.
-        case cancel(Set<UInt32>, FetchFailure)
-    }
-
-    /// Work that the driver starts: a request or a rendering.
-    enum Task: Sendable, Equatable {
-        case fetch(UInt32)
-        /// Request the robots.txt of a host, or the URL that it redirects to.
-        case robots(host: Int, WebURL, NetworkZone)
-        /// Request a made-up URL that the host cannot have, to see how it answers for missing pages.
-        case probe(host: Int, WebURL, NetworkZone)
-        /// Request a page again to check whether the session goes on.
-        case sessionCheck(host: Int, WebURL, NetworkZone)
-        /// Render a fetched page in a browser.
-        case render(UInt32)
-    }
-
-    /// The result of rendering one page.
-    struct RenderResult: Sendable {
-        /// The links of the document after its scripts have run.
-        var links: [WebURL] = []
-        /// The entries that the page requested.
-        var requested: Set<UInt32> = []
-        /// The fingerprint of the text after scripts have run; nil if it is not known.
-        var print: ContentPrint?
-        /// Whether the page came with 404 or 410, and its scripts show that it is not found.
-        var saysNotFound = false
-        /// Whether the page became idle before its time was over.
-        var isWhole = true
-        /// Entries that the page requested and that were not fetched when its time was over.
-        var missingEntries: [UInt32] = []
-    }
-
-    /// A response that redirects.
-    struct Redirection: Sendable {
-        /// Nil if the `Location` header is missing or invalid.
-        var target: WebURL?
-        var latency: Duration?
-        /// Whether the redirect was taken from the store, without a request.
-        var isReused = false
-        /// Whether the response sets a cookie, so that a URL in a redirect loop may answer differently the
-        /// next time.
-        var setsCookie = false
-        /// Whether an earlier snapshot has a page at this URL.
-        var wasStored = false
-    }
-
-    /// A link to an entry that has a number.
-    struct KnownLink: Sendable {
-        var number: UInt32
-        var role: Role
-        var isGuess: Bool
-    }
-
-    /// The result of a request for robots.txt.
-    enum RobotsAnswer: Sendable {
-        /// - Parameters:
-        ///   - location: the target of a redirect; nil if the header is missing or invalid.
-        ///   - from: the network zone that the response came from, which limits the redirect.
-        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: NetworkZone)
-        case failed(FetchFailure)
-    }
-
-    /// The purpose of a URL. A page that a document also needs as an asset becomes an asset.
-    enum Role: UInt8, Sendable {
-        case page = 0
-        case asset = 1
-        /// A list of pages that people do not navigate to, such as a sitemap.
-        case guide = 2
-    }
-
-    enum EntryState: Sendable, Equatable {
-        case skipped(SkipReason)
-        case queued
-        case running
-        /// Not queued yet: just discovered, waiting for robots.txt or for the page limit, or waiting for a
-        /// retry.
-        case waiting
-        case done
-        /// The response was a redirect.
-        case redirected
-        case failed(Failure)
-        /// The host is not leased to this worker. The worker that has it is notified of the URL.
-        case elsewhere
-    }
-
-    /// The public view of one entry.
-    struct EntryInfo: Sendable {
-        let number: UInt32
-        /// The entry that first linked or redirected here; nil for a start URL.
-        let referrer: UInt32?
-        /// Whether this is a start URL or the target of its redirects.
-        let isStart: Bool
-        let role: Role
-        /// Whether the URL only looked like a link. If so, a failure does not count as missing.
-        let isGuess: Bool
-        /// Whether the page says "not found" with a status of success (soft 404).
-        let isSoftNotFound: Bool
-        /// Whether its response was stored as that of a page before the entry became an asset.
-        let isStoredAsPage: Bool
-        /// Whether a redirect led to this URL.
-        let isRedirectTarget: Bool
-        let state: EntryState
-        let attempts: Int
-        /// The number of links from a start URL.
-        let depth: Int
-    }
-
-    /// The maximum number of running requests over all hosts. A page may need assets from thousands of hosts,
-    /// and the number of sockets of a process is limited.
-    static let maxRunningRequests = 128
-    /// The maximum number of redirects in a row, as in browsers (Fetch, HTTP-redirect fetch). An entry beyond it
-    /// fails with `Failure.redirects`.
-    static let maxRedirects: UInt8 = 20
-}
-
-/// The progress of the crawl.
-extension Frontier {
-    /// Whether nothing is running or waiting to be started.
-    var isDone: Bool { core.isDone }
-
-    /// Whether the driver should send `settled` when nothing is running or being scanned: module names wait
-    /// for a loader configuration, pages for the decision which of them to render, or variants until
-    /// no page is left to render.
-    var waitsToSettle: Bool {
-        core.loaders.hasOpenNames || core.renderScheduler.isOn && core.renderScheduler.isUnsettled
-            || core.hasWaitingVariants
-            || waitsForViews || core.branches.isWaiting
-    }
-
-    /// Whether pages wait that may only show stored content in another way.
-    var waitsForViews: Bool { core.views.isWaiting }
-
-    /// The URL patterns of pages, with the results of rendering.
-    var rendering: RenderScheduler { core.renderScheduler }
-
-    /// Whether some page will most likely be rendered.
-    var expectsRendering: Bool { core.renderScheduler.expectsPages }
-
-    /// Whether the driver should stop without waiting for running requests: the time limit is reached, or the
-    /// byte limit was reached some seconds ago.
-    var isOutOfTime: Bool { core.limits.isOutOfTime(now: core.now) }
-
-    /// The earliest time at which `next` may have something new: a retry, the end of a host's pause, a
-    /// robots.txt, or the end of the crawl. Nil if nothing is scheduled.
-    var nextDue: Duration? { core.nextDue }
-
-    /// Whether only hosts that have never responded are left, and the time to wait for them is over.
-    /// `nextDue` may be earlier than that time.
-    func isOutOfPatience(now: Duration) -> Bool { core.patienceEnd(at: now).map { $0 <= now } ?? false }
-
-    /// The limit that ended the crawl, or because of which pages were skipped.
-    var limit: CrawlLimits.Reached? { core.limits.reached }
-
-    /// The URL spaces that were recognized as endless.
-    var traps: [TrapReason] { core.traps.stopped }
-
-    /// The origins whose session ended during the crawl, sorted by name.
-    var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
-
-    /// The names in URLs by which side pages (`SidePage`), such as histories and forms, were recognised.
-    var sideNames: [String: SidePage] { core.sidePages.leftOutNames }
-
-    /// The recognised views (`QueryViews`), which show stored content in another way, with the URLs of their fetched pages.
-    var views: [String: [String]] { core.views.views(core.urls.href) }
-
-    /// The branches of repositories whose files were fetched, if others were left out (`RepositoryBranches`).
-    var branches: [String: [String]] { core.branches.record }
-
-    /// Origins whose robots.txt could not be fetched.
-    var failedRobotsOrigins: Set<String> { core.failedRobotsOrigins }
-
-    /// The longest `Crawl-delay` of all hosts, as far as it is obeyed.
-    var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.robots?.crawlDelay?.applied }.max() }
-
-    /// The current progress. Takes time in proportion to the number of hosts, not of entries.
-    func progress(now: Duration) -> CrawlProgress { core.progress(now: now) }
-}
-
-/// Queries for single entries.
-extension Frontier {
-    /// The number of entries.
-    var count: Int { core.records.count }
-
-    func url(_ number: UInt32) -> WebURL { core.url(number) }
-
-    /// The reason why an asset at this URL would be skipped; nil if it may be requested.
-    func refusal(ofAsset url: WebURL) -> SkipReason? {
-        if case .skipped(let reason) = core.scope.verdict(on: url, as: .asset) { reason } else { nil }
-    }
-
-    /// The number of a URL; nil if it was not discovered.
-    func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
-
-    /// The URL as text, without the cost of parsing it.
-    func href(_ number: UInt32) -> String { core.urls.href(number) }
-
-    func state(_ number: UInt32) -> EntryState { core.state(number) }
-
-    /// Whether the entry waits because its host's name was not found, and is looked up a second time.
-    func awaitsLookup(_ number: UInt32) -> Bool { core.awaitsLookup(number) }
-
-    func entry(_ number: UInt32) -> EntryInfo { core.entry(number) }
-
-    /// All entries, in the order of discovery.
-    var entries: some RandomAccessCollection<EntryInfo> {
-        core.records.indices.lazy.map { [core] in core.entry(UInt32($0)) }
-    }
-
-    /// The failed entries with their failures.
-    var failures: [UInt32: Failure] { core.failures }
-
-    func role(of number: UInt32) -> Role { core.records[Int(number)].role }
-
-    /// The URL of the entry that first linked or redirected here; nil for a start URL.
-    func referrer(of number: UInt32) -> WebURL? {
-        let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.EntryRecord.noEntry ? nil : url(referrer)
-    }
-
-    func referrerNumber(of number: UInt32) -> UInt32? {
-        let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.EntryRecord.noEntry ? nil : referrer
-    }
-
-    /// The same as `referrer(of:)` as text, without the cost of parsing it.
-    func referrerText(of number: UInt32) -> String? {
-        let referrer = core.records[Int(number)].referrer
-        return referrer == FrontierCore.EntryRecord.noEntry ? nil : core.urls.href(referrer)
-    }
-
-    /// The target of a redirect.
-    func target(of number: UInt32) -> UInt32? { core.target(of: number) }
-
-    /// The nearest network zone that a request for the entry may connect to.
-    func nearestZone(_ number: UInt32) -> NetworkZone { core.records[Int(number)].nearestZone }
-
-    /// The network zone that the response came from.
-    func zone(of number: UInt32) -> NetworkZone { core.records[Int(number)].zone }
-
-    /// Whether the entry is requested with CORS.
-    func isCORS(_ number: UInt32) -> Bool {
-        core.records[Int(number)].flags.contains(.isCORS)
-    }
-
-    /// The value for the `Origin` header of a CORS request; nil if the header is not sent.
-    func corsOrigin(of number: UInt32) -> String? { core.corsOrigin(of: number) }
-
-    /// Whether the entry is skipped if it says `noindex`. A start URL is stored regardless.
-    func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
-
-    /// Whether the scan should compute a fingerprint of the page's text: for start URLs, with which others
-    /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
-    func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
-
-    /// Whether scans should compute the pieces of texts, by which views are recognised. They do this only for pages with
-    /// queries in their own URL or in links to themselves.
-    var wantsPieces: Bool { core.sharing == nil && !core.scope.includesViews }
-
-    /// Whether a link to the page with a query is known.
-    func hasKnownQueries(_ number: UInt32) -> Bool { core.views.hasQueries(of: core.url(number)) }
-
-    /// Whether a login page at this URL means a lost session. Start URLs are exempt: the user may
-    /// want their login page.
-    func needsSession(_ number: UInt32) -> Bool { core.needsSession(number) }
-
-    /// Whether the entry, or the one that redirected here, was recorded as a miss of a server, and no page of
-    /// the crawl links to it.
-    func isMiss(_ number: UInt32) -> Bool { core.isMiss(number) }
-
-    /// The URLs from a start URL to the entry. The middle of a very long chain is left out.
-    func chain(to number: UInt32) -> [WebURL] {
-        var chain: [UInt32] = []
-        var next = number
-        while next != FrontierCore.EntryRecord.noEntry {
-            chain.append(next)
-            next = core.records[Int(next)].referrer
+        guard records[Int(base)].role == .page, !records[Int(base)].flags.contains(.isSecondary) else {
+            return false
         }
-        if chain.count > Self.maxChainURLs { chain.removeSubrange(Self.maxChainURLs - 1..<chain.count - 1) }
-        return chain.reversed().map { url($0) }
+        if record.flags.contains(.isParked) { return true }
+        let count = variantCounts[base, default: 0]
+        guard count < Self.variantLimit else { return false }
+        variantCounts[base] = count + 1
+        return true
     }
 
-    /// The maximum number of URLs of a chain in a report; the middle of a longer one is left out.
-    private static let maxChainURLs = 32
-}
-
-/// State that workers exchange when they share a snapshot.
-extension Frontier {
-    /// Removes and returns the discoveries for other workers, without duplicates.
-    mutating func takeOutgoing() -> [SharedFrontier.DiscoveredURL] { core.takeOutgoing() }
-
-    /// Removes and returns the entries whose outcome other workers should know.
-    mutating func takeOutcomes() -> [UInt32] { core.takeOutcomes() }
-
-    /// Removes and returns the entries that turned out to be soft 404s.
-    mutating func takeSoftNotFound() -> [UInt32] { core.takeSoftNotFound() }
-
-    /// Removes and returns the redirects of start URLs.
-    mutating func takeStartRedirects() -> [(from: WebURL, to: WebURL)] { core.takeStartRedirects() }
-
-    /// Whether pages wait because the pages assigned to this worker are used up.
-    var isStarved: Bool { core.sharing?.waitingPages.isEmpty == false }
-
-    /// The number of assigned pages that this worker has not requested yet; nil without a page limit.
-    var pagesLeft: Int? { core.sharing?.maxPages.map { max(0, $0 - core.limits.usage.pages) } }
-
-    /// The number of leased hosts with entries that are queued, running or waiting for robots.txt.
-    var activeHostCount: Int { core.activeHostCount }
-
-    /// Up to `count` origins that have enough queued entries to be worth giving to another worker.
-    func hostsToGiveAway(_ count: Int) -> [String] {
-        count > 0 ? Array(core.originsWorthGivingAway.prefix(count)) : []
+    /// Queues a new page, or parks it. A variant of a page is parked until no page is left to render.
+    mutating func enqueueOrPark(_ number: UInt32) {
+        if records[Int(number)].flags.contains(.isSecondary) { return parkUntilRendered(number) }
+        if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
+        if waitsAsFile(number) { return }
+        if waitsAsView(number) { return }
+        guard sharing == nil, renderScheduler.isOn, isVariant(number) else { return enqueue(number) }
+        parkUntilRendered(number)
     }
 
-    /// The outcome that saves other workers a request; nil unless the entry failed or was skipped.
-    func outcome(of number: UInt32) -> KnownOutcome? {
-        switch core.state(number) {
-        case .failed(let failure): .failed(failure)
-        case .skipped(let reason): .skipped(reason)
-        case .queued, .running, .waiting, .done, .redirected, .elsewhere: nil
+    mutating func parkUntilRendered(_ number: UInt32) {
+        records[Int(number)].state = .waiting
+        records[Int(number)].flags.insert(.isParked)
+        waitingVariants.append(number)
+    }
+
+    /// Whether a page may only show stored content in another way, if the site has another page with its path.
+    private func mayBeView(_ number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        return sharing == nil && record.role == .page && record.redirects == 0
+            && !record.flags.contains(.isStart) && urls.hasQuery(number)
+    }
+
+    /// Lets a file of a repository wait or skips it if its branch may not be worth a request. Returns false for other pages.
+    private mutating func waitsAsFile(_ number: UInt32) -> Bool {
+        guard mayBeView(number) else { return false }
+        let url = url(number)
+        guard let page = RepositoryPage(url), case .file(let branch) = page.kind,
+            scope.leavesOut(.history, at: url)
+        else { return false }
+        switch branches.admit(number, page.repository, branch: branch) {
+        case .fetch: return false
+        case .wait:
+            records[Int(number)].state = .waiting
+            records[Int(number)].flags.insert(.isParked)
+        case .leaveOut: skip(number, .sidePage(.history))
+        }
+        return true
+    }
+
+    /// Queues the waiting files of the branches that are fetched, and skips the others.
+    mutating func decideBranches() {
+        guard branches.isWaiting else { return }
+        let decided = branches.decide { [records] in records[Int($0)].state == .done }
+        for number in decided.leftOut where records[Int(number)].state == .waiting {
+            skip(number, .sidePage(.history))
+        }
+        for number in decided.fetched { releaseParked(number) }
+    }
+
+    /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
+    /// The page of which it is a view may be discovered after it.
+    private mutating func waitsAsView(_ number: UInt32) -> Bool {
+        guard mayBeView(number) else { return false }
+        let url = url(number)
+        guard scope.leavesOutViews(at: url) else { return false }
+        switch views.admit(number, url, hasParent: hasParent(number, url)) {
+        case .fetch: return false
+        case .wait:
+            records[Int(number)].state = .waiting
+            records[Int(number)].flags.insert(.isParked)
+        case .leaveOut: skip(number, .view)
+        }
+        return true
+    }
+
+    /// Whether the site has a page of which this one may be a view. A page that a sitemap lists is not a view, nor is a file of
+    /// a repository.
+    private func hasParent(_ number: UInt32, _ url: WebURL) -> Bool {
+        let referrer = records[Int(number)].referrer
+        if referrer != EntryRecord.noEntry, records[Int(referrer)].role == .guide { return false }
+        if RepositoryPage(url)?.isContent ?? false { return false }
+        func isPage(_ parent: UInt32?) -> Bool {
+            guard let parent, parent != number, records[Int(parent)].role == .page else { return false }
+            return records[Int(parent)].state != .skipped
+                && !records[Int(parent)].flags.contains(.isSecondary)
+                && (records[Int(parent)].state != .failed || isInOrder(parent))
+        }
+        if isPage(urls.numberWithoutQuery(of: number)) { return true }
+        return QueryViews.parents(of: url.query ?? "").contains { reference in
+            WebURL(reference, base: url).map { isPage(urls.find($0.key)) } ?? false
         }
     }
 
-    /// Whether requests to the origin are running.
-    func isBusy(_ origin: String) -> Bool {
-        core.hostNumbers[origin].map { core.hosts[$0].runningCount > 0 } ?? false
+    /// Queues the views that are worth a request, and skips those that are not.
+    mutating func releaseViews() {
+        guard views.isWaiting else { return }
+        let released = views.release(pageCount: limits.usage.pages, urls.href)
+        for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
+        for number in released.fetched { releaseParked(number) }
     }
 
-    /// The earliest time for the next request to the origin; nil if it is not limited.
-    func nextStart(of origin: String) -> Duration? {
-        core.hostNumbers[origin].flatMap { core.hosts[$0].pace.nextStart }
+    var hasWaitingVariants: Bool { !waitingVariants.isEmpty }
+
+    mutating func releaseVariants() {
+        let held = order.isOn ? inStableOrder(waitingVariants) : waitingVariants
+        waitingVariants = []
+        for number in held { releaseParked(number) }
     }
 
-    func origin(of number: UInt32) -> String { core.url(number).origin }
+    /// Queues a page that is parked; does nothing for others.
+    mutating func releaseParked(_ number: UInt32) {
+        guard records[Int(number)].state == .waiting, records[Int(number)].flags.contains(.isParked)
+        else {
+            return
+        }
+        enqueue(number)
+        records[Int(number)].flags.remove(.isParked)
+    }
 
-    /// Whether a time or byte limit prevents new requests.
-    var isStopped: Bool { core.limits.isStopped }
+    /// Queues an entry for its host, unless the host has been given up, or its session has ended. Entries of hosts that
+    /// are leased elsewhere are sent to their worker.
+    mutating func enqueue(_ number: UInt32) {
+        let host = Int(records[Int(number)].host)
+        if hosts[host].isElsewhere { return send(number) }
+        if hosts[host].isLost, let failure = hosts[host].unreachableFailure {
+            failedWithHost.append(number)
+            return fail(number, failure)
+        }
+        if let reason = hosts[host].reasonToStop {
+            failedWithHost.append(number)
+            return fail(number, reason)
+        }
+        if hosts[host].hasSessionEnded, let place = hosts[host].session.end {
+            return fail(number, .sessionEnded(place))
+        }
+        if order.isOn, waitsForTurn(number) { return }
+        let isNew = records[Int(number)].state != .queued
+        records[Int(number)].state = .queued
+        if options.hasSession, records[Int(number)].redirects > 0 {
+            // Whether the target is a login page decides what to do with the redirect.
+            hosts[host].queue.appendAtOnce(number)
+        } else {
+            let isVariant = !order.isOn && isVariant(number)
+            hosts[host].queue.append(
+                number, records[Int(number)], isVariant: isVariant, urlKind: urls.urlKind(number))
+        }
+        guard isNew else { return }
+        changeQueued(of: host, by: 1)
+        reschedule(host)
+    }
 
-    /// The number of running requests.
-    var runningCount: Int { core.runningCount }
+    mutating func didReceive(_ byteCount: Int) {
+        limits.usage.byteCount += byteCount
+    }
+
+    /// Returns the index of the URL's origin in `hosts`. A new origin gets a new host.
+    mutating func hostNumber(of url: WebURL) -> Int {
+        // URLs come in runs with the same origin.
+        if let last = lastHost, url.begins(withOrigin: last.origin) { return last.number }
+        let origin = url.origin
+        if let known = hostNumbers[origin] {
+            lastHost = (origin, known)
+            return known
+        }
+        let robots = options.productToken.map {
+            OriginRobots(
+                for: url, productToken: $0, obeys: options.obeysRobots,
+                hasFailedBefore: options.failedRobotsOrigins.contains(origin))
+        }
+        hosts.append(
+            HostState(pace: HostPace(maxLimit: options.connectionsPerHost), robots: url.isHTTP ? robots : nil)
+        )
+        hosts[hosts.count - 1].isElsewhere = sharing != nil
+        hostNumbers[origin] = hosts.count - 1
+        return hosts.count - 1
+    }
 }

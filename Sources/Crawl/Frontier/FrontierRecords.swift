@@ -2,7 +2,7 @@ internal import Fetch
 internal import Glibc
 internal import Web
 
-extension FrontierCore {
+extension Frontier {
     /// The stored form of an entry, small enough for millions of them.
     struct EntryRecord: Sendable {
         /// `Frontier.EntryState` without its associated values, which are in `ReasonTable` and `failures`.
@@ -254,7 +254,7 @@ struct DepthLinks: Sendable {
     func targets(of source: UInt32) -> [Target] { targets[source] ?? [] }
 }
 
-extension FrontierCore {
+extension Frontier {
     func url(_ number: UInt32) -> WebURL {
         // Only a URL that was cut off may be invalid. Its entry was skipped because of its length.
         urls.url(number) ?? .blank

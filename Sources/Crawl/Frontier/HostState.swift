@@ -1,10 +1,10 @@
 internal import Fetch
 internal import Web
 
-extension FrontierCore {
+extension Frontier {
     /// An origin, with the entries that wait for it and the state of politeness towards it.
     struct HostState: Sendable {
-        /// The queue in which `FrontierCore` has the host, so that a host that cannot start a request now costs
+        /// The queue in which `Frontier` has the host, so that a host that cannot start a request now costs
         /// no time.
         enum Schedule: Sendable {
             /// No entry is queued, or no request may start before a response arrives.
@@ -101,7 +101,7 @@ extension FrontierCore {
     struct EntryQueue: Sendable {
         private var assets = FIFOQueue()
         private var pages = FairQueue()
-        /// Variants of pages (`FrontierCore.isVariant`), which go after other pages.
+        /// Variants of pages (`Frontier.isVariant`), which go after other pages.
         private var variants = FairQueue()
         private var guides = FIFOQueue()
         private var isGuidesTurn = false
@@ -412,7 +412,7 @@ struct FairQueue: Sendable {
 }
 
 /// The robots.txt of each host, for which its pages wait.
-extension FrontierCore {
+extension Frontier {
     /// Origins whose robots.txt could not be fetched.
     var failedRobotsOrigins: Set<String> {
         Set(hostNumbers.filter { hosts[$1].robots?.isUnreachable ?? false }.map(\.key))

@@ -158,7 +158,7 @@ extension FoundLink {
 
 // MARK: - In the frontier
 
-extension FrontierCore {
+extension Frontier {
     /// The links that loaders request because of a scanned body: its own, and further ones of earlier bodies.
     mutating func readLoaderNotes(of result: ScanResult) -> (
         own: [FoundLink], others: [ModuleLoaders.ModuleLinks]

@@ -18,7 +18,7 @@ internal import Web
 struct PageOrder: Sendable {
     /// Whether the number of pages is limited, and this worker does not share the snapshot.
     let isOn: Bool
-    var queue = FrontierCore.EntryQueue()
+    var queue = Frontier.EntryQueue()
     /// Whether the links that are being added are those of an asset or a rendered page.
     var isAddingSecondary = false
     /// Actions of turns that ended without an event. The next event returns them.
@@ -88,7 +88,7 @@ struct PageOrder: Sendable {
     }
 }
 
-extension FrontierCore {
+extension Frontier {
     typealias PendingLinks = PageOrder.PendingLinks
 
     /// Whether the entry waits for its turn, or for the end of it.
@@ -219,8 +219,8 @@ extension FrontierCore {
 
     /// Held pages in an order that does not depend on that of the responses.
     func inStableOrder(_ held: [UInt32]) -> [UInt32] {
-        func isSecondary(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isSecondary) }
-        return held.filter { !isSecondary($0) }
-            + held.filter(isSecondary).map { ($0, urls.href($0)) }.sorted { $0.1 < $1.1 }.map(\.0)
+        let secondary = held.filter { records[Int($0)].flags.contains(.isSecondary) }
+        return held.filter { !records[Int($0)].flags.contains(.isSecondary) }
+            + secondary.map { ($0, urls.href($0)) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 }

@@ -93,10 +93,12 @@ package struct PlanRun: ~Copyable {
         report.isInterrupted = interruption.isRequested
         let distance = plan.sitePlan.obeysRobots ? frontier.crawlDelay : nil
         report.crawlDelay = distance.map { $0 / .seconds(1) }
-        for case .skipped(.robots) in frontier.entries.lazy.map(\.state) { report.refusedByRobots += 1 }
+        for number in frontier.numbers {
+            if case .skipped(.robots) = frontier.state(number) { report.refusedByRobots += 1 }
+        }
         report.estimate = sample.estimate(
             PlanSample.RequestRate(connections: plan.connectionsPerHost, distance: distance ?? .zero),
-            traps: frontier.traps)
+            traps: frontier.traps.stopped)
         return report
     }
 

@@ -92,7 +92,7 @@ extension Crawl {
     /// Starts the browser in the background while requests are still running, if pages will most likely be
     /// rendered.
     func prepareRendering() {
-        guard rendering?.isPrepared == false, frontier.expectsRendering else { return }
+        guard rendering?.isPrepared == false, frontier.renderScheduler.expectsPages else { return }
         rendering?.isPrepared = true
         rendering?.plan.prepare()
     }
@@ -117,9 +117,9 @@ extension Crawl {
         rendering.openPages[number] = .init()
         self.rendering = rendering
         let channel = rendering.channel
-        let isBrief = frontier.rendering.isRestless(number)
+        let isBrief = frontier.renderScheduler.isRestless(number)
         let url = frontier.url(number)
-        let controlGroup = frontier.rendering.controlGroup(of: number, at: url)
+        let controlGroup = frontier.renderScheduler.controlGroup(of: number, at: url)
         // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
             try writes.commitSoon {
@@ -360,7 +360,7 @@ extension Crawl {
             missingEntries: unanswered)
         try apply(.rendered(page, result))
         // A page that will be rendered once more is reported then.
-        if !frontier.rendering.isRetryScheduled(page) {
+        if !frontier.renderScheduler.isRetryScheduled(page) {
             report.rendering.add(rendered, of: frontier.url(page))
         }
         if rendered.ending == .failed, rendering?.renderer?.version == nil {

@@ -72,7 +72,7 @@ extension Crawl {
             try apply(incoming)
             try startDue()
             let isQuiet = frontier.isDone && scanning == 0 || frontier.isOutOfTime
-            if isQuiet, frontier.waitsToSettle, !frontier.isStopped {
+            if isQuiet, frontier.waitsToSettle, !frontier.limits.isStopped {
                 try apply(.settled)
                 continue
             }
@@ -195,8 +195,8 @@ extension Crawl {
         out.workerReport.isStarved = isStarved
         out.workerReport.bytes = report.wireByteCount - workerState.reportedBytes
         self.workerState?.reportedBytes = report.wireByteCount
-        out.isLimitReached = frontier.isStopped
-        if !frontier.isStopped, !isEnding {
+        out.isLimitReached = frontier.limits.isStopped
+        if !frontier.limits.isStopped, !isEnding {
             out.hostsToLease = workerState.status.wantedHosts(active: active, running: frontier.runningCount)
         }
         if isStarved {

@@ -264,7 +264,7 @@ extension CrawlPlan {
             add(url, .asset, isStart: startsAtAssets, nearestZone(ofNamed: url))
         }
         for miss in recordedMisses {
-            // Its pages are not followed, as in `FrontierCore.addMiss`.
+            // Its pages are not followed, as in `Frontier.addMiss`.
             add(
                 miss.url.key, miss.isPage ? .page : .asset, isGuess: true,
                 depth: UInt16(clamping: scope.depth ?? 0), miss.nearestZone)

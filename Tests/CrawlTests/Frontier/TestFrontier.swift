@@ -18,7 +18,7 @@ final class TestFrontier {
     func next(now: Duration) -> Frontier.Task? {
         while true {
             if let task = frontier.next(now: now) { return task }
-            guard frontier.isDone, frontier.waitsForViews else { return nil }
+            guard frontier.isDone, frontier.views.isWaiting else { return nil }
             frontier.apply(.settled, now: now)
         }
     }
@@ -40,7 +40,7 @@ final class TestFrontier {
     var isStarved: Bool { frontier.isStarved }
     var nextDue: Duration? { frontier.nextDue }
     var pagesLeft: Int? { frontier.pagesLeft }
-    var entries: [Frontier.EntryInfo] { Array(frontier.entries) }
+    var entries: [Frontier.EntryInfo] { frontier.numbers.map { frontier.entry($0) } }
     var failures: [UInt32: Failure] { frontier.failures }
 
     func isOutOfPatience(now: Duration) -> Bool { frontier.isOutOfPatience(now: now) }

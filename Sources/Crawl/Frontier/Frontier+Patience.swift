@@ -1,7 +1,7 @@
 internal import Fetch
 
 /// The end of waiting for hosts that never respond.
-extension FrontierCore {
+extension Frontier {
     /// The time when waiting for hosts that have never responded ends. Nil if other work is running or due,
     /// or if all hosts have responded.
     func patienceEnd(at time: Duration) -> Duration? {

@@ -1,7 +1,7 @@
 internal import Web
 
 /// Recognition of side pages by other pages of the site.
-extension FrontierCore {
+extension Frontier {
     /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
     /// have such pages, it waits. Returns false for other pages.
     mutating func isSidePage(_ number: UInt32) -> Bool {

@@ -4,7 +4,7 @@ internal import Store
 internal import Web
 
 /// Handling of responses.
-extension FrontierCore {
+extension Frontier {
     /// Adjusts the maximum number of parallel requests to the host, which is higher if one connection carries
     /// many.
     mutating func fitPace(for number: UInt32, multiplexes: Bool) {
@@ -467,7 +467,7 @@ extension FrontierCore {
     }
 }
 
-extension FrontierCore {
+extension Frontier {
     /// Handles a redirect. If it is not known yet whether the target is a login page, neither `storeRedirect` nor
     /// `discardRedirect` is returned now. A redirect that has no usable target, leads in a circle or to a login
     /// page must not replace a stored response.
@@ -590,7 +590,7 @@ extension FrontierCore {
     /// Extends the scope to the target of a start URL, and queues pages there that were skipped.
     mutating func extendScope(from moved: WebURL, to target: WebURL) {
         guard scope.addStartRedirect(from: moved, to: target) else { return }
-        for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
+        for skipped in numbers where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
             case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain):
                 admit(skipped, url(skipped))

@@ -1,7 +1,7 @@
 internal import Web
 
 /// Detection of soft 404s: pages that say "not found" with the status 200.
-extension FrontierCore {
+extension Frontier {
     /// Checks whether a page may be a soft 404. The first suspect page of a host leads to a probe: a request
     /// for a URL that cannot exist. Start URLs are never suspect.
     mutating func checkSoftNotFound(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {

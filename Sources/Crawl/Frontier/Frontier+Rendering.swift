@@ -3,7 +3,7 @@ internal import Store
 internal import Web
 
 /// Pages for rendering, and the requests of pages that are being rendered.
-extension FrontierCore {
+extension Frontier {
     mutating func noteForRendering(
         _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0,
         inlineScripts: UInt32 = 0, isNofollow: Bool, isUnchanged: Bool = false
@@ -139,7 +139,7 @@ extension FrontierCore {
     /// Discovers the requests that continue the lists that are known so far.
     private mutating func continueAllLists() -> [Action] {
         var actions: [Action] = []
-        for number in 0..<UInt32(records.count)
+        for number in numbers
         where records[Int(number)].role == .asset && records[Int(number)].state == .done {
             actions += continueList(after: number)
         }
@@ -161,7 +161,7 @@ extension FrontierCore {
     /// Discovers what two other pages request by a template that one page has shown.
     private mutating func tryTemplate(_ template: PageTemplates.Template, _ pattern: String) -> [Action] {
         var actions: [Action] = []
-        for number in 0..<UInt32(records.count) where isStoredPage(number) {
+        for number in numbers where isStoredPage(number) {
             let page = url(number)
             guard PagePattern.text(of: page) == pattern, let request = template.url(for: page)?.key,
                 urls.find(request) == nil
@@ -197,7 +197,7 @@ extension FrontierCore {
     /// those of all pages after a template was confirmed. Returns the links for the store.
     mutating func useTemplates(for number: UInt32) -> [Action] {
         guard !templates.isEmpty else { return [] }
-        let numbers = templates.takeHasNewTemplates() ? 0..<UInt32(records.count) : number..<number + 1
+        let numbers = templates.takeHasNewTemplates() ? self.numbers : number..<number + 1
         var actions: [Action] = []
         for number in numbers where isStoredPage(number) {
             let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }

@@ -1,4 +1,4 @@
-extension FrontierCore {
+extension Frontier {
     private static let maxReportedHosts = 32
 
     /// The current progress. Takes time in proportion to the number of hosts, not of entries.

@@ -4,7 +4,7 @@ internal import Store
 internal import Web
 
 /// Handling of discovered links.
-extension FrontierCore {
+extension Frontier {
     /// Adds all links of a scanned body, and returns them for the store. Returns nil if the page says
     /// `noindex`: its links to pages are followed, but nothing is stored, so that a later link to it is
     /// treated like the first.
@@ -389,7 +389,7 @@ extension FrontierCore {
 }
 
 /// Directives of pages to crawlers: `nofollow` and `noindex`.
-extension FrontierCore {
+extension Frontier {
     /// Adds the target of a link that is not followed. A new entry gets a number, and is skipped; if the link is
     /// marked `nofollow` or has a placeholder, until another link leads to it.
     mutating func discoverUnfollowed(
@@ -465,7 +465,7 @@ extension FrontierCore {
 }
 
 /// The origins on whose behalf assets are requested.
-extension FrontierCore {
+extension Frontier {
     /// Marks an entry, and the targets of its redirects, to be requested with CORS. Responses that were
     /// fetched before stay as they are.
     mutating func markAsCORS(_ number: UInt32) {

@@ -1,13 +1,14 @@
 internal import Web
 
 /// Detection of login pages in place of pages.
-extension FrontierCore {
+extension Frontier {
     /// Whether a login page at this URL means a lost session. Start URLs and their redirects are exempt.
     func needsSession(_ number: UInt32) -> Bool {
         options.hasSession && records[Int(number)].role == .page
             && !records[Int(number)].flags.contains(.isStart)
     }
 
+    /// The target of a redirect.
     func target(of number: UInt32) -> UInt32? {
         let target = records[Int(number)].target
         return target == EntryRecord.noEntry ? nil : target

@@ -9,7 +9,7 @@ internal import Web
 /// sends the URL to the host's worker, through the database. The lists below collect data for the other workers until
 /// the crawl's driver takes them (`takeOutgoing` and its siblings) and sends them.
 ///
-/// In this file, a `number` is the index of an entry in `FrontierCore.records`.
+/// In this file, a `number` is the index of an entry in `Frontier.records`.
 struct FrontierSharing: Sendable {
     /// Entries of other workers' hosts that are new, or whose properties have changed since they were sent. May contain
     /// duplicates.
@@ -50,7 +50,7 @@ extension Frontier {
             var nearestZone = NetworkZone.publicNetwork
             /// The network zone that the referrer came from.
             var referrerZone = NetworkZone.publicNetwork
-            /// The same as in `FrontierCore.EntryRecord`, like the next two.
+            /// The same as in `Frontier.EntryRecord`, like the next two.
             var redirects: UInt8 = 0
             var chain: UInt8 = 0
             var depth: UInt16 = 0
@@ -142,7 +142,7 @@ extension SkipReason {
 
 /// Hosts, each of which is leased to one worker. The entries of hosts that are leased to other workers have the state
 /// `elsewhere`.
-extension FrontierCore {
+extension Frontier {
     /// Sends an entry to the worker that has leased its host.
     mutating func send(_ number: UInt32) {
         records[Int(number)].state = .elsewhere
@@ -300,7 +300,7 @@ extension FrontierCore {
 }
 
 /// The page limit of the snapshot, of which each worker is assigned a part after another, as it needs them.
-extension FrontierCore {
+extension Frontier {
     /// Makes a page wait until more pages are assigned to this worker.
     mutating func waitForPages(_ number: UInt32) {
         records[Int(number)].state = .waiting
@@ -345,14 +345,14 @@ extension FrontierCore {
     }
 }
 
-/// Data for the other workers. Each `take` function removes and returns one list; the methods of the same name in
-/// `Frontier` describe them.
-extension FrontierCore {
+/// Data for the other workers. Each `take` function removes and returns one list.
+extension Frontier {
+    /// The discoveries for other workers, without duplicates.
     mutating func takeOutgoing() -> [SharedFrontier.DiscoveredURL] {
         guard let outgoing = sharing?.outgoing, !outgoing.isEmpty else { return [] }
         sharing?.outgoing = []
         var seen: Set<UInt32> = []
-        return outgoing.filter { seen.insert($0).inserted }.map(discoveredURL)
+        return outgoing.filter { seen.insert($0).inserted }.map { discoveredURL($0) }
     }
 
     private func discoveredURL(_ number: UInt32) -> SharedFrontier.DiscoveredURL {
@@ -375,16 +375,19 @@ extension FrontierCore {
             facts: facts.packed, identity: facts.identity(withDepth: scope.limitsDepth))
     }
 
+    /// The entries whose outcome other workers should know.
     mutating func takeOutcomes() -> [UInt32] {
         defer { sharing?.outcomes.removeAll() }
         return sharing?.outcomes ?? []
     }
 
+    /// The entries that turned out to be soft 404s.
     mutating func takeSoftNotFound() -> [UInt32] {
         defer { sharing?.softNotFound.removeAll() }
         return sharing?.softNotFound ?? []
     }
 
+    /// The redirects of start URLs.
     mutating func takeStartRedirects() -> [(from: WebURL, to: WebURL)] {
         defer { sharing?.startRedirects.removeAll() }
         return sharing?.startRedirects ?? []
