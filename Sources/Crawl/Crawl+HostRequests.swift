@@ -28,7 +28,8 @@ extension Crawl {
     /// and failures that concern the session, but not URLs that are gone (404, 410).
     func noteKeptResponses() throws(CrawlError) {
         guard !required.isEmpty || plan.hasSession else { return }
-        for (number, failure) in frontier.failures where !failure.isGone {
+        for number in frontier.numbers {
+            guard let failure = frontier.failure(of: number), !failure.isGone else { continue }
             if failure.isOfSession || required[frontier.url(number)] != nil { try noteIfKept(number) }
         }
     }

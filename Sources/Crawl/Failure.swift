@@ -3,7 +3,7 @@ package import Store
 package import Web
 
 /// The reason why a requested URL was not stored.
-package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
+package indirect enum Failure: Sendable, Hashable, CustomStringConvertible {
     /// The server answered with an error status.
     case status(Int)
     case fetch(FetchFailure)
@@ -35,6 +35,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case challenged(BotChallenge)
     /// The server asked to wait longer than a run waits (`Retry-After`).
     case deferred(status: Int, seconds: Int64)
+
+    /// Hashes the description, because the types in the associated values are not hashable. Equal failures have equal
+    /// descriptions.
+    package func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
     /// Whether the same request may succeed a little later.
     var isTemporary: Bool {

@@ -323,7 +323,7 @@ extension Frontier {
 
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
         records[Int(number)].state = .skipped
-        records[Int(number)].reason = reasons.insert(reason, for: number)
+        records[Int(number)].reason = skipReasons.insert(reason, for: number)
         if sharing != nil, reason.needsRequest { sharing?.outcomes.append(number) }
     }
 

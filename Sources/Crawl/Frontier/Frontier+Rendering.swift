@@ -53,12 +53,11 @@ extension Frontier {
     /// header fields and cookies of the page's scripts. For a script that reads the status, this includes all errors: the
     /// answer is then stored for it.
     private mutating func admitAgain(ifRefusedToCrawl number: UInt32, readsStatus: Bool) {
-        guard sharing == nil, case .status(let status)? = failures[number],
+        guard sharing == nil, case .status(let status)? = failure(of: number),
             readsStatus && Failure.status(status).isAnswerForScripts || Self.refusalStatuses.contains(status),
             records[Int(number)].flags.insert(.wasRequestedAgain).inserted
         else { return }
         setFailure(nil, of: number)
-        records[Int(number)].state = .waiting
         admit(number, url(number))
     }
 

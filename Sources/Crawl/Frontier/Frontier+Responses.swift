@@ -397,7 +397,6 @@ extension Frontier {
 
     /// Fails an entry. A URL whose session parameter was removed is tried again with the parameter.
     mutating func fail(_ number: UInt32, _ failure: Failure) {
-        records[Int(number)].state = .failed
         setFailure(failure, of: number)
         if !failure.isBlocked { sharing?.outcomes.append(number) }
         if records[Int(number)].flags.contains(.isGuess) {
@@ -414,17 +413,19 @@ extension Frontier {
         records[Int(number)].flags.insert(.isGuess)
     }
 
-    /// Sets or removes the failure of an entry, and keeps the count of failed entries.
+    /// Sets the failure of an entry, or removes it from one that will be requested again, and keeps the count of failed
+    /// entries.
     mutating func setFailure(_ failure: Failure?, of number: UInt32) {
         if countsAsFailed(number) { failedCount -= 1 }
-        failures[number] = failure
+        records[Int(number)].state = failure == nil ? .waiting : .failed
+        if let failure { records[Int(number)].reason = failureReasons.insert(failure, for: number) }
         if countsAsFailed(number) { failedCount += 1 }
     }
 
     /// Whether an entry counts as failed. URLs that do not exist on the live site are broken, and guesses (strings in
     /// scripts that look like links) need not exist.
     func countsAsFailed(_ number: UInt32) -> Bool {
-        guard let failure = failures[number], !records[Int(number)].flags.contains(.isGuess) else {
+        guard let failure = failure(of: number), !records[Int(number)].flags.contains(.isGuess) else {
             return false
         }
         return !failure.isGone && failure != .softNotFound
@@ -432,9 +433,8 @@ extension Frontier {
 
     /// Requests an entry again that the network guard blocked, because a link from a nearer zone was found.
     mutating func admitAgain(ifRefused number: UInt32) {
-        guard failures[number]?.isBlocked == true else { return }
+        guard failure(of: number)?.isBlocked == true else { return }
         setFailure(nil, of: number)
-        records[Int(number)].state = .waiting
         admit(number, url(number))
     }
 

@@ -54,11 +54,10 @@ struct Frontier: ~Copyable, Sendable {
     /// Redirects from pages whose target is not known yet to be a login page or not, by target.
     var openRedirects: [UInt32: [OpenRedirect]] = [:]
     var retries = TimedQueue()
-    /// The failed entries with their failures.
-    var failures: [UInt32: Failure] = [:]
     /// Entries that failed together with their host and that were not yet reported with `Action.failedWithHost`.
     var failedWithHost: [UInt32] = []
-    var reasons = ReasonTable()
+    var skipReasons = ReasonTable<SkipReason>()
+    var failureReasons = ReasonTable<Failure>()
     /// The time of the latest event.
     var now: Duration = .zero
     var scope: Scope

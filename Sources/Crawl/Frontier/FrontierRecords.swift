@@ -5,7 +5,7 @@ internal import Web
 extension Frontier {
     /// The stored form of an entry, small enough for millions of them.
     struct EntryRecord: Sendable {
-        /// `Frontier.EntryState` without its associated values, which are in `ReasonTable` and `failures`.
+        /// `Frontier.EntryState` without its associated values, which are in `skipReasons` and `failureReasons`.
         enum RecordState: UInt8, Sendable {
             case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
@@ -65,7 +65,7 @@ extension Frontier {
         var referrer: UInt32
         /// The entry that this one redirects to; `noEntry` if it does not redirect.
         var target = noEntry
-        /// The reason for which the entry was skipped, as an index into `ReasonTable`.
+        /// The reason why the entry was skipped or has failed, as an index into `skipReasons` or `failureReasons`.
         var reason: UInt16 = 0
         var depth: UInt16
         var flags: Flags
@@ -207,17 +207,17 @@ struct URLTable: Sendable {
     }
 }
 
-/// A table of the reasons for which entries were skipped, each stored once: there are few reasons, but
+/// A table of the reasons why entries were skipped or have failed, each stored once: there are few reasons, but
 /// millions of entries.
-struct ReasonTable: Sendable {
-    private var reasons: [SkipReason] = []
-    private var places: [SkipReason: UInt16] = [:]
+struct ReasonTable<Reason: Hashable & Sendable>: Sendable {
+    private var reasons: [Reason] = []
+    private var places: [Reason: UInt16] = [:]
     /// The reasons of the entries with the index `.max`, for which the table was full.
-    private var others: [UInt32: SkipReason] = [:]
+    private var others: [UInt32: Reason] = [:]
 
     /// Adds a reason if it is not in the table, and returns the index to store in the entry; `.max` if the table is full.
-    mutating func insert(_ reason: SkipReason, for number: UInt32) -> UInt16 {
-        // The entry may have been skipped for another reason before.
+    mutating func insert(_ reason: Reason, for number: UInt32) -> UInt16 {
+        // The entry may have had another reason before.
         others[number] = nil
         if let known = places[reason] { return known }
         guard let place = UInt16(exactly: reasons.count), place < .max else {
@@ -229,9 +229,9 @@ struct ReasonTable: Sendable {
         return place
     }
 
-    func reason(_ place: UInt16, of number: UInt32) -> SkipReason {
-        // `insert` has added the reason to one of the two, so that the default is never used.
-        Int(place) < reasons.count ? reasons[Int(place)] : others[number] ?? .scheme
+    /// The reason that `insert` added; nil if it added none for the entry.
+    func reason(_ place: UInt16, of number: UInt32) -> Reason? {
+        Int(place) < reasons.count ? reasons[Int(place)] : others[number]
     }
 }
 
@@ -263,16 +263,22 @@ extension Frontier {
     func state(_ number: UInt32) -> Frontier.EntryState {
         let record = records[Int(number)]
         return switch record.state {
-        case .skipped: .skipped(reasons.reason(record.reason, of: number))
+        // Each skipped entry has a reason, and each failed one a failure, so that the defaults are never used.
+        case .skipped: .skipped(skipReasons.reason(record.reason, of: number) ?? .scheme)
         case .queued: .queued
         case .running: .running
         case .waiting: .waiting
         case .done: .done
         case .redirected: .redirected
-        // Each failed entry has a failure, so that the default is never used.
-        case .failed: .failed(failures[number] ?? .redirectWithoutTarget)
+        case .failed: .failed(failure(of: number) ?? .redirectWithoutTarget)
         case .elsewhere: .elsewhere
         }
+    }
+
+    /// The failure of an entry; nil if it has not failed.
+    func failure(of number: UInt32) -> Failure? {
+        let record = records[Int(number)]
+        return record.state == .failed ? failureReasons.reason(record.reason, of: number) : nil
     }
 
     func entry(_ number: UInt32) -> Frontier.EntryInfo {

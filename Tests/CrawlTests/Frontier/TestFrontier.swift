@@ -41,7 +41,10 @@ final class TestFrontier {
     var nextDue: Duration? { frontier.nextDue }
     var pagesLeft: Int? { frontier.pagesLeft }
     var entries: [Frontier.EntryInfo] { frontier.numbers.map { frontier.entry($0) } }
-    var failures: [UInt32: Failure] { frontier.failures }
+    /// The failed entries with their failures.
+    var failures: [UInt32: Failure] {
+        frontier.numbers.reduce(into: [:]) { $0[$1] = frontier.failure(of: $1) }
+    }
 
     func isOutOfPatience(now: Duration) -> Bool { frontier.isOutOfPatience(now: now) }
     func progress(now: Duration) -> CrawlProgress { frontier.progress(now: now) }
