@@ -131,7 +131,7 @@ extension Frontier {
         let count = urls.count
         let target = discover(
             stripped, role: .page, from: number, redirects: 0, flags: flags, nearestZone: zone(of: number))
-        if urls.count > count { unstripped[target] = url }
+        if urls.count > count { rareStates[target, default: RareState()].unstripped = url.href }
         return target
     }
 
@@ -505,11 +505,11 @@ extension Frontier {
     private func documentOrigin(of number: UInt32) -> String? {
         var next = number
         repeat {
-            if let origin = missOrigins[next] { return origin }
+            if let origin = rareStates[next]?.missOrigin { return origin }
             next = records[Int(next)].referrer
             guard next != EntryRecord.noEntry else { return nil }
         } while !records[Int(next)].flags.contains(.isDocument)
-            && (records[Int(next)].referrer != EntryRecord.noEntry || missOrigins[next] != nil)
+            && (records[Int(next)].referrer != EntryRecord.noEntry || rareStates[next]?.missOrigin != nil)
         let document = url(next)
         return document.isHTTP ? document.origin : nil
     }

@@ -38,7 +38,9 @@ extension Frontier {
             number = discover(
                 url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
                 nearestZone: zone(of: page), chain: chain)
-            firstRequester[number] = firstRequester[number] ?? page
+            if rareStates[number]?.firstRequester == nil {
+                rareStates[number, default: RareState()].firstRequester = page
+            }
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
         releaseParked(number)
@@ -81,7 +83,7 @@ extension Frontier {
         links.extendsStoredLinks = true
         for requested in rendered.requested.sorted() {
             let record = records[Int(requested)]
-            guard let finder = firstRequester[requested], record.role == .asset else { continue }
+            guard let finder = rareStates[requested]?.firstRequester, record.role == .asset else { continue }
             let isHad = record.state == .done || record.state == .redirected
             // An asset that failed or is still loading is listed too, so that the next snapshot requests it.
             guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }

@@ -439,7 +439,10 @@ extension Frontier {
     }
 
     private mutating func takeUnstripped(_ number: UInt32) -> WebURL? {
-        unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
+        guard !rareStates.isEmpty, let href = rareStates[number]?.unstripped else { return nil }
+        rareStates[number]?.unstripped = nil
+        if rareStates[number] == RareState() { rareStates[number] = nil }
+        return WebURL(href)
     }
 
     /// Fails all entries that wait for a host that is not found or has failed for minutes, whose session has
@@ -477,7 +480,7 @@ extension Frontier {
             endRedirect(number, after: latency, isReused: isReused, failure: .redirectWithoutTarget)
             return [.discardRedirect(number)]
         }
-        if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
+        if redirection.setsCookie { rareStates[number, default: RareState()].cookieCount += 1 }
         let leadsBack = leadsBack(target, to: number)
         if leadsBack, let first = urls.find(target), isWorthRequestingAgain(number, from: first) {
             requestAgain(number, from: first, after: latency)
@@ -537,10 +540,9 @@ extension Frontier {
 
     /// Whether a response in the redirect loop has set a cookie, and none has done so too often.
     private func isWorthRequestingAgain(_ number: UInt32, from first: UInt32) -> Bool {
-        guard !cookieSetters.isEmpty else { return false }
         var (next, isNew) = (first, false)
         for _ in 0...Frontier.maxRedirects {
-            if let count = cookieSetters[next] {
+            if let count = rareStates[next]?.cookieCount, count > 0 {
                 guard count <= Self.maxCookieRounds else { return false }
                 isNew = true
             }

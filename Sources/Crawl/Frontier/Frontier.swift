@@ -35,6 +35,8 @@ struct Frontier: ~Copyable, Sendable {
     /// The number of failed entries that count as failed (`countsAsFailed`).
     var failedCount = 0
     var records: [EntryRecord] = []
+    /// The part of the state that few entries have, by number.
+    var rareStates: [UInt32: RareState] = [:]
     var urls = URLTable()
     var hosts: [HostState] = []
     private(set) var hostNumbers: [String: Int] = [:]
@@ -72,10 +74,6 @@ struct Frontier: ~Copyable, Sendable {
     /// The links between entries, if the scope limits the depth: when an entry turns out to be nearer to a
     /// start URL, so are the entries that it links to.
     var depthLinks = DepthLinks()
-    /// The URL with its session parameter in the first link to an entry, for entries whose URL was stripped
-    /// of it.
-    var unstripped: [UInt32: WebURL] = [:]
-
     /// The module loader configurations of pages and scripts.
     var loaders = ModuleLoaders()
     var renderScheduler: RenderScheduler
@@ -88,10 +86,6 @@ struct Frontier: ~Copyable, Sendable {
     /// may link to pages with other content.
     private var waitingVariants: [UInt32] = []
     var sidePages = SidePageGroups()
-    /// The number of variants of each page.
-    private var variantCounts: [UInt32: UInt8] = [:]
-    /// The page whose rendering first requested a URL that no scan had found.
-    var firstRequester: [UInt32: UInt32] = [:]
     var bounds = AssetBounds()
     var order: PageOrder
     /// Hosts whose name lookup failed once.
@@ -102,11 +96,6 @@ struct Frontier: ~Copyable, Sendable {
     var lastResponse: Duration = .zero
     /// The number of sitemaps found in other sitemaps, by nesting level.
     var sitemaps: [Int: Int] = [:]
-    /// Redirects that set a cookie, with the number of times they did.
-    var cookieSetters: [UInt32: UInt8] = [:]
-
-    /// The origins of documents that made CORS requests which a server recorded as misses, by entry.
-    var missOrigins: [UInt32: String] = [:]
 
     static let maxCookieRounds: UInt8 = 3
 
@@ -178,7 +167,9 @@ struct Frontier: ~Copyable, Sendable {
         if urls.count > count, let maxDepth = scope.maxDepth {
             records[Int(number)].depth = UInt16(clamping: maxDepth)
         }
-        if let origin, records[Int(number)].referrer == EntryRecord.noEntry { missOrigins[number] = origin }
+        if let origin, records[Int(number)].referrer == EntryRecord.noEntry {
+            rareStates[number, default: RareState()].missOrigin = origin
+        }
     }
 
     /// Returns the next request or rendering to start, and counts it as running. Nil if all hosts are busy,
@@ -390,9 +381,8 @@ struct Frontier: ~Copyable, Sendable {
             return false
         }
         if record.flags.contains(.isParked) { return true }
-        let count = variantCounts[base, default: 0]
-        guard count < Self.variantLimit else { return false }
-        variantCounts[base] = count + 1
+        guard rareStates[base]?.variantCount ?? 0 < Self.variantLimit else { return false }
+        rareStates[base, default: RareState()].variantCount += 1
         return true
     }
 

@@ -84,6 +84,20 @@ extension Frontier {
         /// The number of redirects that led here.
         let redirects: UInt8
     }
+
+    /// The part of an entry's state that few entries have. The others take no memory for it.
+    struct RareState: Sendable, Equatable {
+        /// The URL with its session parameter in the first link to the entry, if that was removed.
+        var unstripped: String?
+        /// The origin of the document whose CORS request for the entry a server recorded as a miss.
+        var missOrigin: String?
+        /// The page whose rendering first requested the entry, if no scan had found it.
+        var firstRequester: UInt32?
+        /// The number of variants of the page.
+        var variantCount: UInt8 = 0
+        /// How often the entry was a redirect that set a cookie.
+        var cookieCount: UInt8 = 0
+    }
 }
 
 /// A table of URLs by number, and of numbers by URL. It takes little more memory than the text, because a
