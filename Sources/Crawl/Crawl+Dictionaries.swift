@@ -19,15 +19,13 @@ extension Crawl {
     /// Requests a bundle once more as a whole, if the server sent the difference to a stored response and the result
     /// does not have the required digest. Returns whether it did.
     func repeatWithoutDictionary(
-        _ result: FetchResult, _ response: FetchedResponse
+        _ result: FetchResult, _ response: FetchedResponse, _ open: OpenRequest
     ) throws(CrawlError) -> Bool {
         let (number, url) = (result.number, frontier.url(result.number))
         let isDifference = response.fields.elements("Content-Encoding").contains {
             DictionaryCoding(rawValue: $0.lowercased()) != nil
         }
-        guard isDifference, let bundle = required[url], !withoutDictionary.contains(number) else {
-            return false
-        }
+        guard isDifference, let bundle = required[url], open.mayOfferDictionary else { return false }
         let stated = ResponseIntegrity(
             of: SignedMessage(url: url, status: response.status, fields: response.fields),
             at: Self.secondsSinceEpoch())
@@ -36,8 +34,9 @@ extension Crawl {
         }
         guard case .mismatch = bundle.finding(on: measurement).verdict else { return false }
         response.body.discard()
-        withoutDictionary.insert(number)
-        try sendRequest(number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
+        var repeated = open.withoutConditions
+        repeated.mayOfferDictionary = false
+        try sendRequest(number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), repeated)
         return true
     }
 }

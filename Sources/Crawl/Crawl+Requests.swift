@@ -3,6 +3,25 @@ internal import Fetch
 internal import Store
 internal import Web
 
+/// The state of a running request of an entry, which the handling of its result needs.
+struct OpenRequest {
+    /// The stored copy that the request validates; nil if it is not conditional.
+    var validatedCopy: CacheLookup.StoredCopy?
+    /// The stored response of the URL, which is being refetched. `ReplacementGuard` compares the new response with it.
+    var storedBefore: StoredResponse?
+    /// The response with cookies, if this request is sent without them for comparison.
+    var responseWithCookies: FetchResult?
+    /// The size in bytes of the partial body that the request resumes.
+    var resumedByteCount: Int?
+    /// Whether a dictionary may be offered: not after a body that was made with one did not verify.
+    var mayOfferDictionary = true
+
+    /// The state of a request that repeats this one without conditions.
+    var withoutConditions: OpenRequest {
+        OpenRequest(storedBefore: storedBefore, mayOfferDictionary: mayOfferDictionary)
+    }
+}
+
 /// The requests of the crawl.
 extension Crawl {
     /// Repeats the header fields that a page's script added to the request for the stored response, if no
@@ -24,12 +43,14 @@ extension Crawl {
     /// Requests an entry.
     ///
     /// - Parameters:
+    ///   - open: the state that the handling of the result needs.
     ///   - isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
     ///   - sendsReferrer: whether to send a `Referer`, also if `ReferrerHosts` does not know that the host needs it.
     func sendRequest(
-        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
-        isAnonymous: Bool? = nil, sendsReferrer: Bool = false
+        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields, _ open: OpenRequest = OpenRequest(),
+        resume: PartialBody? = nil, isAnonymous: Bool? = nil, sendsReferrer: Bool = false
     ) throws(CrawlError) {
+        openRequests[number] = open
         let supplied = try storing { () throws(StoreError) in try plan.supplied?.result(number, url) }
         if let supplied { return try didFetch(supplied) }
         if let mediaCommand {
@@ -46,7 +67,7 @@ extension Crawl {
         }
         if !request.fields.contains("Accept-Signature"),
             let wanted = required[url]?.acceptSignature
-                ?? signatureRequests.value(for: url, storedBefore[number])
+                ?? signatureRequests.value(for: url, open.storedBefore)
         {
             request.fields.append("Accept-Signature", wanted)
         }
@@ -68,9 +89,9 @@ extension Crawl {
         }
         // A conditional request has the whole body in the store, so there is nothing to resume.
         request.resume =
-            resume ?? (validating[number] == nil ? partials.remove(url.href).map(PartialBody.init) : nil)
-        if let part = request.resume { resumed[number] = part.byteCount }
-        if request.resume == nil, !request.isAnonymous, !withoutDictionary.contains(number) {
+            resume ?? (open.validatedCopy == nil ? partials.remove(url.href).map(PartialBody.init) : nil)
+        openRequests[number]?.resumedByteCount = request.resume?.byteCount
+        if request.resume == nil, !request.isAnonymous, open.mayOfferDictionary {
             try offerDictionary(in: &request)
         }
         loop.start(request)

@@ -18,28 +18,29 @@ extension Crawl {
         case .pageRequest(let number): return try didFetchPageRequest(result, number: number)
         case .entry: break
         }
-        let result = try chooseResponse(for: result)
-        // The stored copy that the request validates; nil for other requests.
-        let validatedCopy = validating.removeValue(forKey: result.number)
+        var open = openRequests.removeValue(forKey: result.number) ?? OpenRequest()
+        let result = try chooseResponse(for: result, and: open.responseWithCookies)
+        open.responseWithCookies = nil
         // A result without a response has the zone of the public network, and does not show whether the host multiplexes.
         try apply(
             .connected(
                 result.number, from: result.zone,
                 multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
-        if try continuePartial(result, validatedCopy) { return }
+        if try continuePartial(result, open) { return }
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
-            if response.status == 412, validatedCopy != nil {
+            if response.status == 412, open.validatedCopy != nil {
                 // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
                 return try sendRequest(
-                    result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
+                    result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]),
+                    open.withoutConditions)
             }
-            if response.status == 304, let validatedCopy {
-                try didConfirm(result, response, validatedCopy)
+            if response.status == 304, let validatedCopy = open.validatedCopy {
+                try didConfirm(result, response, validatedCopy, open)
             } else {
-                try didRespond(result, response)
+                try didRespond(result, response, open)
             }
         case .failure(let failure) where failure.kind == .machine:
             // The disk is full or memory has run out: to continue would only lose more.
@@ -54,7 +55,7 @@ extension Crawl {
         }
         // If the request validated a stored copy, its links are followed, as after a 304. Otherwise the report only says
         // that a stored response stays.
-        if let validatedCopy {
+        if let validatedCopy = open.validatedCopy {
             try fallBack(result.number, to: validatedCopy.response)
         } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
             try noteIfKept(result.number)
@@ -63,10 +64,10 @@ extension Crawl {
 
     /// Requests a page once more without cookies, if the page may contain a list of recently viewed pages: with cookies,
     /// that list has the crawl's own requests (`CookieTraces`). Returns whether it did. The first response then waits in
-    /// `responsesWithCookies` for the second one.
-    private func startCookieComparison(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
-        -> Bool
-    {
+    /// the second `OpenRequest`.
+    private func startCookieComparison(
+        _ result: FetchResult, _ response: FetchedResponse, _ open: OpenRequest
+    ) throws(CrawlError) -> Bool {
         let (number, url) = (result.number, frontier.url(result.number))
         // A request without cookies is possible only if servers set all of them during this run. An immediate second
         // request would violate the `Crawl-delay` of robots.txt.
@@ -75,17 +76,18 @@ extension Crawl {
         guard response.status == 200, response.fields.contentType?.essence == "text/html",
             frontier.role(of: number) == .page, cookieTraces.takeComparison(number, url)
         else { return false }
-        responsesWithCookies[number] = result
+        var second = open.withoutConditions
+        second.responseWithCookies = result
         try sendRequest(
-            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), isAnonymous: true)
+            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), second, isAnonymous: true)
         return true
     }
 
     /// Requests a URL once more with `Referer`, if the server may have refused the request because it had none
     /// (`ReferrerHosts`). Returns whether it did.
-    private func repeatWithReferrer(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
-        -> Bool
-    {
+    private func repeatWithReferrer(
+        _ result: FetchResult, _ response: FetchedResponse, _ open: OpenRequest
+    ) throws(CrawlError) -> Bool {
         let (number, url) = (result.number, frontier.url(result.number))
         let mayRepeat = referrerHosts.didRespond(
             number, url, status: response.status, hadReferrer: result.sentFields.contains("Referer"))
@@ -95,18 +97,21 @@ extension Crawl {
         else { return false }
         response.body.discard()
         try sendRequest(
-            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), sendsReferrer: true)
+            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), open.withoutConditions,
+            sendsReferrer: true)
         return true
     }
 
     /// Chooses between the two responses of a page that was requested with cookies and then, as `result`, without them.
-    /// Returns `result` for other requests.
+    /// Returns `result` for other requests, for which `withCookies` is nil.
     ///
     /// If the second response has a status that shows that the page needs its cookies, the first response is used, and
     /// pages of this kind are always requested with cookies from now on. If the second request failed, its status is
     /// temporary (429, 503), or a body cannot be read, the first response is used, too, but the kind stays undecided.
-    private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
-        guard let withCookies = responsesWithCookies.removeValue(forKey: result.number) else { return result }
+    private func chooseResponse(
+        for result: FetchResult, and withCookies: FetchResult?
+    ) throws(CrawlError) -> FetchResult {
+        guard let withCookies else { return result }
         guard let with = Self.contentPrint(of: withCookies), let without = Self.contentPrint(of: result)
         else {
             if case .response(let response) = result.outcome, response.status != 200,
@@ -143,14 +148,14 @@ extension Crawl {
     /// `minPartBytes` of it. Starts over without the part if it sent a 304, although the request had neither
     /// `If-None-Match` nor `If-Modified-Since`.
     private func continuePartial(
-        _ result: FetchResult, _ validatedCopy: CacheLookup.StoredCopy?
+        _ result: FetchResult, _ open: OpenRequest
     ) throws(CrawlError) -> Bool {
-        let resumedFrom = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().addingOrigin(result.sentFields["Origin"])
-        if result.hasOnlyPartOfRest, let resumedFrom, partial.byteCount - resumedFrom >= Self.minPartBytes {
-            if let validatedCopy { validating[result.number] = validatedCopy }
-            try sendRequest(result.number, result.url, origin, resume: partial)
+        if result.hasOnlyPartOfRest, let resumedByteCount = open.resumedByteCount,
+            partial.byteCount - resumedByteCount >= Self.minPartBytes
+        {
+            try sendRequest(result.number, result.url, origin, open, resume: partial)
             return true
         }
         guard case .response(let response) = result.outcome, response.status == 304,
@@ -158,7 +163,7 @@ extension Crawl {
         else { return false }
         response.body.discard()
         partial.discard()
-        try sendRequest(result.number, result.url, origin)
+        try sendRequest(result.number, result.url, origin, open.withoutConditions)
         return true
     }
 
@@ -198,7 +203,8 @@ extension Crawl {
     /// Adds the stored response to this snapshot after a 304, with updated headers. Repeats the request
     /// without conditions if the 304 refers to another version.
     private func didConfirm(
-        _ result: FetchResult, _ response: FetchedResponse, _ copy: CacheLookup.StoredCopy
+        _ result: FetchResult, _ response: FetchedResponse, _ copy: CacheLookup.StoredCopy,
+        _ open: OpenRequest
     ) throws(CrawlError) {
         response.body.discard()
         let stored = copy.response
@@ -208,10 +214,9 @@ extension Crawl {
         else {
             // The 304 refers to a version that is not the stored one.
             return try sendRequest(
-                result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
+                result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]),
+                open.withoutConditions)
         }
-        // After a 304 there is no new body to compare with it.
-        storedBefore[result.number] = nil
         // The links are those of the stored body, so its zone limits them as well.
         let zone = min(stored.flags.zone, frontier.zone(of: result.number))
         try apply(.connected(result.number, from: zone))
@@ -233,16 +238,19 @@ extension Crawl {
     /// May repeat the request in another form, for which the response is not used. Otherwise scans the body of a success,
     /// holds a redirect until the frontier decides about it, and reports other statuses as failures. Stores a 404 or 410 as
     /// a tombstone, unless it is a single-page application, which is scanned like a success.
-    private func didRespond(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+    private func didRespond(
+        _ result: FetchResult, _ response: FetchedResponse, _ open: OpenRequest
+    ) throws(CrawlError) {
         let number = result.number
         let latency = result.exchange?.timings.latency
-        if try startCookieComparison(result, response) { return }
-        if try repeatWithoutDictionary(result, response) { return }
-        if try repeatWithReferrer(result, response) { return }
+        if try startCookieComparison(result, response, open) { return }
+        if try repeatWithoutDictionary(result, response, open) { return }
+        if try repeatWithReferrer(result, response, open) { return }
         if (200..<300).contains(response.status) {
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount
-            return try scan(number, frontier.url(number), .fetched(response), of: result)
+            return try scan(
+                number, frontier.url(number), .fetched(response), of: result, replacing: open.storedBefore)
         }
         if let challenge = try takeChallenge(from: response) {
             return try apply(.failed(number, .challenged(challenge), after: latency))
@@ -252,7 +260,7 @@ extension Crawl {
         let errorBody = try isApplication ? nil : errorBody(of: response, number)
         if !isApplication { response.body.discard() }
         let url = frontier.url(number)
-        let earlierResponse = storedBefore.removeValue(forKey: number)
+        let earlierResponse = open.storedBefore
         // Scan threads judge bodies. Here, a redirect, 404 or 410 is judged by its status and header fields.
         let isGone = Failure.status(response.status).isGone
         let redirect = Redirect(response.status, response.fields, from: url)
@@ -266,12 +274,10 @@ extension Crawl {
             return
         }
         if isApplication {
-            // `scan` takes it from there.
-            storedBefore[number] = earlierResponse
             rendering?.unknownPaths.insert(number)
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount
-            return try scan(number, url, .fetched(response), of: result)
+            return try scan(number, url, .fetched(response), of: result, replacing: earlierResponse)
         }
         if let redirect {
             propagateDigest(from: url, to: redirect.url)
@@ -365,9 +371,14 @@ extension Crawl {
         return challenge
     }
 
-    /// Queues a body for a scan thread. `result` is the result of the request that loaded it; nil for a stored body.
+    /// Queues a body for a scan thread.
+    ///
+    /// - Parameters:
+    ///   - result: the result of the request that loaded the body; nil for a stored body.
+    ///   - storedBefore: the stored response that the new one may replace.
     func scan(
-        _ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil
+        _ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil,
+        replacing storedBefore: StoredResponse? = nil
     ) throws(CrawlError) {
         let role = frontier.role(of: number)
         var job = ScanJob(
@@ -386,7 +397,7 @@ extension Crawl {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
         job.required = required[url]
-        if result != nil { job.storedBefore = storedBefore.removeValue(forKey: number) }
+        job.storedBefore = storedBefore
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsPieces = role == .page && frontier.wantsPieces
         job.hasKnownQueries = job.wantsPieces && frontier.hasKnownQueries(number)

@@ -35,22 +35,12 @@ package final class Crawl {
     var report: CrawlReport
     /// Nil if the store is empty, so that no stored response could be reused.
     let cacheLookup: CacheLookup?
-    /// The stored copies that are being validated with a conditional request, by the frontier's number of the
-    /// URL.
-    var validating: [UInt32: CacheLookup.StoredCopy] = [:]
-    /// Stored responses of URLs that are being refetched, by number. `ReplacementGuard` compares the new
-    /// response with them.
-    var storedBefore: [UInt32: StoredResponse] = [:]
+    /// The running requests of entries, by the frontier's number of the URL.
+    var openRequests: [UInt32: OpenRequest] = [:]
     /// Recognises pages that list the earlier requests of the crawl, such as a trail of viewed pages.
     var cookieTraces = CookieTraces()
     /// Recognises hosts that refuse requests without `Referer`.
     var referrerHosts = ReferrerHosts()
-    /// The responses of pages that are requested once more without cookies, by number.
-    var responsesWithCookies: [UInt32: FetchResult] = [:]
-    /// The requests that offer no dictionary, since a body that was made with one did not verify.
-    var withoutDictionary: Set<UInt32> = []
-    /// The size in bytes of the partial body with which each resumed request began, by number.
-    var resumed: [UInt32: Int] = [:]
     /// The digests that bodies must have. If a URL with a required digest redirects, its target gets the same
     /// requirement.
     var required: Requirements
@@ -476,19 +466,18 @@ extension Crawl {
             try sendRequest(number, url, HTTPFields().addingOrigin(origin))
         case .load(let fields, let stored)?:
             repeatFields(of: stored, number)
-            noteStored(stored, number)
-            try sendRequest(number, url, fields)
+            try sendRequest(number, url, fields, OpenRequest(storedBefore: replaceable(stored, number)))
         case .validate(let stored, let fields)?:
             repeatFields(of: stored.response, number)
-            noteStored(stored.response, number)
-            validating[number] = stored
+            let open = OpenRequest(
+                validatedCopy: stored, storedBefore: replaceable(stored.response, number))
             // A partial body of a newer version is resumed instead. The range request has conditions of its
             // own, which show whether the rest still fits.
             if let part = partials.remove(url.href) {
                 try sendRequest(
-                    number, url, HTTPFields().addingOrigin(fields["Origin"]), resume: PartialBody(part))
+                    number, url, HTTPFields().addingOrigin(fields["Origin"]), open, resume: PartialBody(part))
             } else {
-                try sendRequest(number, url, fields)
+                try sendRequest(number, url, fields, open)
             }
         case .done(let stored)?:
             try reuse(number, url, stored, isOfThisSnapshot: true)

@@ -109,11 +109,10 @@ extension Crawl {
         }
     }
 
-    /// Notes the stored response of a URL that is being refetched, if it has a body and is not a sitemap.
-    func noteStored(_ stored: StoredResponse?, _ number: UInt32) {
-        if let stored, stored.body != nil, frontier.role(of: number) != .guide {
-            storedBefore[number] = stored
-        }
+    /// The stored response of a URL that is being refetched, if the new one is to be compared with it; nil if it has no
+    /// body or is a sitemap.
+    func replaceable(_ stored: StoredResponse?, _ number: UInt32) -> StoredResponse? {
+        stored?.body != nil && frontier.role(of: number) != .guide ? stored : nil
     }
 
     /// Adds the links that an earlier rendering found, if a server sent the same bytes again without
