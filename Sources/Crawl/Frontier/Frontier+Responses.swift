@@ -220,7 +220,7 @@ extension Frontier {
         let host = Int(records[Int(number)].host)
         hosts[host].faults.didRespond(in: urls.folderHash(number))
         hosts[host].deferralCount = 0
-        noteResponse(of: host)
+        patience.didRespond(&hosts[host], now: now)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
             hostsToLookUpAgain.remove(host)
@@ -241,7 +241,7 @@ extension Frontier {
         let host = Int(record.host)
         // The entry was given up while its request was running (`failSilentHosts`).
         if record.state == .failed { return endWithoutRequest(number) }
-        if hadBegun || failure.errorStatus != nil { noteResponse(of: host) }
+        if hadBegun || failure.errorStatus != nil { patience.didRespond(&hosts[host], now: now) }
         // A longer pause than a run waits is a deferral: no further request is sent for the URL, or to the
         // host.
         let longWait = retryAfter.flatMap { $0 > HostPace.maxPause ? $0 : nil }

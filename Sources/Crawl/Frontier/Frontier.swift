@@ -90,10 +90,7 @@ struct Frontier: ~Copyable, Sendable {
     var order: PageOrder
     /// Hosts whose name lookup failed once.
     var hostsToLookUpAgain: Set<Int> = []
-    /// The number of hosts that received requests and have never responded, and the time of the last response
-    /// of any host.
-    var silentHostCount = 0
-    var lastResponse: Duration = .zero
+    var patience: Patience
     /// The number of sitemaps found in other sitemaps, by nesting level.
     var sitemaps: [Int: Int] = [:]
 
@@ -103,6 +100,7 @@ struct Frontier: ~Copyable, Sendable {
         self.scope = scope
         self.options = options
         limits = RunLimits(options.limits)
+        patience = Patience(options.patience)
         renderScheduler = options.rendering
         views = QueryViews(known: options.views)
         branches = RepositoryBranches(known: options.branches)
@@ -189,7 +187,7 @@ struct Frontier: ~Copyable, Sendable {
             guard !hosts[host].isElsewhere, let url = hosts[host].robots?.next(now: now) else { continue }
             runningCount += 1
             hosts[host].isFetchingRobots = true
-            noteRequestStart(of: host)
+            patience.didStartRequest(to: &hosts[host], now: now)
             return .robots(host: host, url, hosts[host].nearestZone)
         }
         while let number = probeQueue.popFirst() {
@@ -259,7 +257,7 @@ struct Frontier: ~Copyable, Sendable {
                 records[Int(number)].attempts = min(records[Int(number)].attempts, .max - 1) + 1
                 hosts[host].pace.didStart(now: now)
                 runningCount += 1
-                noteRequestStart(of: host)
+                patience.didStartRequest(to: &hosts[host], now: now)
                 reschedule(host)
                 return number
             }

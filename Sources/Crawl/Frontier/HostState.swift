@@ -429,7 +429,7 @@ extension Frontier {
     mutating func didFetchRobots(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
         switch answer {
         case .answered(let status, let location, let body, let zone):
-            noteResponse(of: host)
+            patience.didRespond(&hosts[host], now: now)
             if status >= 500, hosts[host].errors.isFailing { hosts[host].robots?.skipRetries() }
             if let target = hosts[host].robots?.didRespond(
                 status: status, location: location, body: body.span, from: zone, now: now)

@@ -168,3 +168,51 @@ import Web
         #expect(now < .seconds(1), "\(now)")
     }
 }
+
+/// The decision alone, without a crawl. The patience is five seconds.
+@Suite struct PatienceEndTests {
+    private var patience = Patience(.seconds(5))
+    private var hosts = [
+        Frontier.HostState(pace: HostPace(maxLimit: 4), robots: nil),
+        Frontier.HostState(pace: HostPace(maxLimit: 4), robots: nil),
+    ]
+
+    private mutating func start(_ host: Int, at time: Duration) {
+        hosts[host].pace.didStart(now: time)
+        patience.didStartRequest(to: &hosts[host], now: time)
+    }
+
+    private func end(at time: Duration, running: Int, hasOtherWork: Bool = false) -> Duration? {
+        patience.end(at: time, of: hosts, runningCount: running, hasOtherWork: hasOtherWork)
+    }
+
+    @Test mutating func `the waiting ends after the patience with the host that was requested last`() {
+        #expect(end(at: .seconds(1), running: 0) == nil)
+        start(0, at: .seconds(1))
+        start(1, at: .seconds(3))
+        #expect(end(at: .seconds(4), running: 2) == .seconds(8))
+        patience = Patience(nil)
+        #expect(end(at: .seconds(4), running: 2) == nil)
+    }
+
+    @Test mutating func `while anything else is running or due, the waiting does not end`() {
+        start(0, at: .seconds(1))
+        #expect(end(at: .seconds(4), running: 1) == .seconds(6))
+        // A probe is running.
+        #expect(end(at: .seconds(4), running: 2) == nil)
+        #expect(end(at: .seconds(4), running: 1, hasOtherWork: true) == nil)
+        start(1, at: .seconds(2))
+        patience.didRespond(&hosts[1], now: .seconds(3))
+        #expect(end(at: .seconds(4), running: 2) == nil)
+        hosts[1].pace.didEnd()
+        #expect(end(at: .seconds(4), running: 1) == .seconds(6))
+        // For a quarter of a second after a response, nothing is decided.
+        #expect(end(at: .milliseconds(3100), running: 1) == .milliseconds(3250))
+    }
+
+    @Test mutating func `the host of a start URL is waited for`() {
+        start(0, at: .seconds(1))
+        hosts[0].isStartHost = true
+        #expect(end(at: .seconds(9), running: 1) == nil)
+    }
+}
