@@ -7,7 +7,8 @@ internal import Web
 /// The driver passes each event to `apply` and carries out the returned actions, and calls `next` until it
 /// returns nil. It changes the frontier only by these two functions and, as one of several workers, by those
 /// named `take`. Other members are internal because the extensions are in several files. The type is
-/// noncopyable because after a copy, the next change would copy all arrays of the state.
+/// noncopyable because after a copy, the next change would copy all arrays of the state. Therefore none of its
+/// methods can be passed as a function: Swift 6.3 crashes on `map(url)`, where `map { url($0) }` works.
 ///
 /// Each URL becomes an entry with a number, in the order of discovery; numbers are never reused. A new entry
 /// is `skipped`, `queued`, `waiting` (for robots.txt), `elsewhere`, or `failed` if its host has been given
