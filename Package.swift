@@ -60,6 +60,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CTLS", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
+        // libstemmer has no file for pkg-config.
+        .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPQ"),
         .systemLibrary(name: "CCodings"),
@@ -71,7 +73,7 @@ let package = Package(
         module("TUF", ["Web", "Digest"]),
         module("Codings", ["Web", "CCodings"]),
         module("Database", ["System", "Digest", "CSQLite", "CPQ", "CLinux"]),
-        module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux"]),
+        module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux", "CStemmer"]),
         module("Updates", ["System", "Web", "Digest", "Codings", "Store"]),
         module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         module("Bundles", ["Web", "Markup", "Digest"]),

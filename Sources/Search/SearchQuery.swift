@@ -30,6 +30,9 @@ package struct SearchQuery: Sendable, Equatable {
         var isPrefix = false
         var isQuoted = false
 
+        /// Whether other inflected forms match, too.
+        var hasForms: Bool { !isQuoted && words.count == 1 }
+
         /// Whether the term is a stop word, such as "the".
         var isCommon: Bool {
             !isQuoted && column == nil && words.count == 1 && CommonWords.all.contains(words[0])
@@ -216,7 +219,7 @@ extension SearchQuery {
         return rare.isEmpty ? wanted : rare
     }
 
-    /// Facts about the words in an index that keep searches fast.
+    /// Facts about the words in an index: those that keep searches fast, and inflected forms.
     struct WordStatistics {
         /// Returns the most frequent words with a prefix, which are searched for in place of all; nil if
         /// there are so few that all can be searched for.
@@ -224,6 +227,8 @@ extension SearchQuery {
         /// Whether a phrase is in so many texts that searching for it alone is useless. If only some
         /// conditions must hold, those with such phrases are left out, unless there are no others.
         var isTooCommonToRank: (String) throws(StoreError) -> Bool = { _ throws(StoreError) in false }
+        /// Returns the other inflected forms of a word, which match too.
+        var forms: (String) throws(StoreError) -> [String] = { _ throws(StoreError) in [] }
     }
 
     /// Returns the expression for FTS5; nil if it would be the same as a stricter one, or if the query needs
@@ -250,10 +255,10 @@ extension SearchQuery {
         if isNamed, !unwanted.isEmpty || !clauses.flatMap(\.terms).allSatisfy({ named.contains($0.column) }) {
             return nil
         }
-        let frequentWords: (String) throws(StoreError) -> [String]? =
-            isNamed ? { _ throws(StoreError) in nil } : statistics.frequentWords
+        var statistics = statistics
+        if isNamed { statistics.frequentWords = { _ throws(StoreError) in nil } }
         var pieces = try clauses.map { (clause) throws(StoreError) in
-            try Self.expression(clause, frequentWords)
+            try Self.expression(clause, statistics)
         }
         if strictness == .some {
             var rare: [TextExpression] = []
@@ -270,7 +275,7 @@ extension SearchQuery {
         var phrases = pieces.flatMap(\.phrases)
         if !unwanted.isEmpty {
             let others = try unwanted.map { (term) throws(StoreError) in
-                try Self.phrase(term, statistics.frequentWords)
+                try Self.phrase(term, statistics)
             }
             text = "(\(text)) NOT (\(others.joined(separator: " OR ")))"
             phrases += others.map { TextExpression.Phrase($0, isFilter: true) }
@@ -284,15 +289,15 @@ extension SearchQuery {
     }
 
     private static func expression(
-        _ clause: Clause, _ frequentWords: (String) throws(StoreError) -> [String]?
+        _ clause: Clause, _ statistics: WordStatistics
     ) throws(StoreError) -> TextExpression {
         switch clause {
         case .any(let terms):
-            let phrases = try terms.map { (term) throws(StoreError) in try phrase(term, frequentWords) }
+            let phrases = try terms.map { (term) throws(StoreError) in try phrase(term, statistics) }
             return TextExpression(
                 "(\(phrases.joined(separator: " OR ")))", phrases.map { TextExpression.Phrase($0) })
         case .near(let first, let second, let distance):
-            let phrases = [quoted(first), quoted(second)]
+            let phrases = [try quoted(first, statistics), try quoted(second, statistics)]
             return TextExpression(
                 "NEAR(\(phrases.joined(separator: " ")), \(distance))",
                 phrases.map { TextExpression.Phrase($0) })
@@ -301,11 +306,11 @@ extension SearchQuery {
 
     /// Returns the phrase for a term in the syntax of FTS5.
     private static func phrase(
-        _ term: Term, _ frequentWords: (String) throws(StoreError) -> [String]?
+        _ term: Term, _ statistics: WordStatistics
     ) throws(StoreError) -> String {
-        var words = quoted(term)
+        var words = try quoted(term, statistics)
         if term.isPrefix, let last = term.words.last {
-            if let frequent = try frequentWords(last) {
+            if let frequent = try statistics.frequentWords(last) {
                 let others = term.words.dropLast().joined(separator: " ")
                 words = quoted(others + SearchIndex.oneOf(frequent))
             } else {
@@ -315,11 +320,11 @@ extension SearchQuery {
         return term.column.map { "{\($0)} : \(words)" } ?? words
     }
 
-    /// Returns a term in quotes. A single word also matches its inflections, except in URLs.
-    private static func quoted(_ term: Term) -> String {
-        let isInflecting =
-            !term.isQuoted && !term.isPrefix && term.words.count == 1 && term.column != "address"
-        return quoted(isInflecting ? SearchIndex.inflecting(term.words[0]) : term.text)
+    /// Returns a term in quotes. A single word also matches its inflected forms, except in URLs.
+    private static func quoted(_ term: Term, _ statistics: WordStatistics) throws(StoreError) -> String {
+        guard term.hasForms, !term.isPrefix, term.column != "address" else { return quoted(term.text) }
+        let forms = try statistics.forms(term.words[0])
+        return quoted(forms.isEmpty ? term.words[0] : SearchIndex.oneOf(term.words + forms))
     }
 
     /// Returns a text in quotes, within which FTS5 treats everything as words.

@@ -64,11 +64,17 @@ package final class Searcher {
         var strictness = SearchQuery.Strictness.all
         let statistics = SearchQuery.WordStatistics(
             frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
-            isTooCommonToRank: { phrase throws(StoreError) in try index.isTooCommonToRank(phrase) })
+            isTooCommonToRank: { phrase throws(StoreError) in try index.isTooCommonToRank(phrase) },
+            forms: { word throws(StoreError) in try index.forms(of: word) })
+        var forms: [String: [String]] = [:]
+        for term in query.significantClauses.flatMap(\.terms) where term.hasForms {
+            forms[term.words[0]] = try index.forms(of: term.words[0])
+        }
         // A less strict search follows only if nothing was found. The last one also fills up a page that has too few hits.
         for next in SearchQuery.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
-            let words = QueryWords(query, lastWordIsPrefix: next == .lastWordIsPrefix, cutter)
+            let words = QueryWords(
+                query, lastWordIsPrefix: next == .lastWordIsPrefix, forms: forms, cutter)
             // A long text with a matching name may not be among the best matches by its words.
             for part in [SearchIndex.Part.all, .names] {
                 guard let expression = try query.expression(next, inSite: site?.name, in: part, statistics)
@@ -84,7 +90,8 @@ package final class Searcher {
         }
         report.isRelaxed = strictness == .some
         report.hasMore = pool.found.count > pool.wanted
-        let words = QueryWords(query, lastWordIsPrefix: strictness == .lastWordIsPrefix, cutter)
+        let words = QueryWords(
+            query, lastWordIsPrefix: strictness == .lastWordIsPrefix, forms: forms, cutter)
         var completeCount = 0
         var bytesLeft = Snippet.maxSearchedBytes
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {

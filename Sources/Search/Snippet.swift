@@ -231,8 +231,12 @@ package final class QueryWords {
 
     /// - Parameters:
     ///   - lastWordIsPrefix: whether the last word matches all words that begin with it.
+    ///   - forms: the other inflected forms of words, which match too, by the word.
     ///   - cutter: can be shared by many instances, since it caches how characters are folded.
-    package init(_ question: SearchQuery, lastWordIsPrefix: Bool, _ cutter: WordSplitter = WordSplitter()) {
+    package init(
+        _ question: SearchQuery, lastWordIsPrefix: Bool, forms: [String: [String]] = [:],
+        _ cutter: WordSplitter = WordSplitter()
+    ) {
         self.cutter = cutter
         var number = 0
         var all: [UInt8] = []
@@ -244,9 +248,9 @@ package final class QueryWords {
                 let bytes = Array(word.utf8)
                 all += bytes
                 if isPrefix { prefixes.append((bytes, number)) } else { numbers[bytes] = number }
-                if !term.isQuoted, term.words.count == 1 {
-                    for other in Inflections.of(bytes.span) where numbers[other] == nil {
-                        numbers[other] = number
+                if term.hasForms {
+                    for form in forms[word] ?? [] where numbers[Array(form.utf8)] == nil {
+                        numbers[Array(form.utf8)] = number
                     }
                 }
                 number += 1

@@ -4,11 +4,10 @@ import Testing
 @testable import Search
 
 @Suite struct SearchQueryTests {
-    /// The expression without the invisible mark of inflected words.
     private static func expression(_ question: String, _ strictness: SearchQuery.Strictness = .all) throws
         -> String?
     {
-        try SearchQuery(question).expression(strictness, inSite: nil)?.text.replacing("\u{F8FF}", with: "")
+        try SearchQuery(question).expression(strictness, inSite: nil)?.text
     }
 
     @Test(arguments: [
@@ -56,13 +55,30 @@ import Testing
         statistics.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
         func expression(_ text: String, _ strictness: SearchQuery.Strictness) throws -> String? {
             try SearchQuery(text).expression(strictness, inSite: nil, statistics)?.text
-                .replacing("\u{F8FF}", with: "").replacing("\u{F8FE}", with: "<")
+                .replacing("\u{F8FE}", with: "<")
         }
         #expect(try expression("page jam", .all) == #"("page") AND ("jam")"#)
         #expect(try expression("page jam", .some) == #"("jam")"#)
         #expect(try expression("page pages", .some) == #"("page") OR ("pages")"#)
         #expect(try expression("jam pea", .lastWordIsPrefix) == #"("jam") AND ("<peaa peab")"#)
         #expect(try expression("os.pa*", .all) == #"("os<paa pab")"#)
+    }
+
+    @Test func `a single word also matches its forms, except in quotes, prefixes and URLs`() throws {
+        var statistics = SearchQuery.WordStatistics()
+        statistics.forms = { word throws(StoreError) in word == "haus" ? ["hauser"] : [] }
+        func expression(_ text: String, in part: SearchIndex.Part = .all) throws -> String? {
+            try SearchQuery(text).expression(.all, inSite: nil, in: part, statistics)?.text
+                .replacing("\u{F8FE}", with: "<")
+        }
+        #expect(try expression("Haus jam") == #"("<haus hauser") AND ("jam")"#)
+        #expect(try expression("Haus", in: .names) == #"("<haus hauser")"#)
+        #expect(try expression("title:Haus") == #"({title} : "<haus hauser")"#)
+        #expect(try expression("Haus NEAR jam") == #"NEAR("<haus hauser" "jam", 10)"#)
+        #expect(try expression("jam -Haus") == #"(("jam")) NOT ("<haus hauser")"#)
+        #expect(try expression(#""Haus""#) == #"("Haus")"#)
+        #expect(try expression("Haus*") == #"("Haus" *)"#)
+        #expect(try expression("url:Haus") == #"({address} : "Haus")"#)
     }
 
     @Test func `an expression has its phrases in order`() throws {

@@ -83,6 +83,21 @@ import Web
         #expect(hit.snippet.parts.contains { $0.isMarked && $0.text == "jam" })
     }
 
+    @Test func `a German page is found by another form of a word, which is marked`() throws {
+        func page(_ text: String) -> String {
+            "<!DOCTYPE html><html lang=de><title>Seite</title><p>\(text)</p>"
+        }
+        try store(["haus": page("Das Haus am See."), "dorf": page("Die Häuser im Dorf.")])
+        try index()
+        for question in ["Häuser", "Haus", "hauses"] {
+            let hits = try search(question).hits
+            #expect(Set(hits.map(\.url)) == ["http://a.test/haus", "http://a.test/dorf"])
+            let marked = hits.flatMap(\.snippet.parts).filter(\.isMarked).map(\.text)
+            #expect(Set(marked) == ["Haus", "Häuser"])
+        }
+        #expect(try urls("\"Häuser\"") == ["http://a.test/dorf"])
+    }
+
     @Test func `a heading is shown without its colon`() throws {
         try store(["f": "<!DOCTYPE html><title>List</title><p>x</p><h2 id=f>Functions:</h2><p>A jar.</p>"])
         try index()

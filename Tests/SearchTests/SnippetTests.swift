@@ -26,6 +26,15 @@ import Testing
         #expect(read == body.utf8.count)
     }
 
+    @Test func `the excerpt marks the form of a word that is in the text`() throws {
+        var bytesLeft = Snippet.maxSearchedBytes
+        let words = QueryWords(
+            try SearchQuery("Haus \"Baum\""), lastWordIsPrefix: false,
+            forms: ["haus": ["hauser"], "baum": ["baume"]])
+        let snippet = Snippet(of: Array("Häuser und Bäume, Baum".utf8), words, bytesLeft: &bytesLeft)
+        #expect(snippet.parts.filter(\.isMarked).map(\.text) == ["Häuser", "Baum"])
+    }
+
     @Test func `a long text is read only until a good excerpt is found`() throws {
         let long = String(repeating: Self.filling, count: 400)
         let (text, read) = try Self.snippet("Here is plum jam. " + long, "plum jam")

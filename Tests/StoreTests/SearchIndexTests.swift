@@ -23,8 +23,9 @@ import Web
             sites: sites.isEmpty ? ["https://a.test/"] : sites)
     }
 
-    private static func text(_ title: String, _ body: String) -> DocumentText {
+    private static func text(_ title: String, _ body: String, language: String = "") -> DocumentText {
         var text = DocumentText()
+        text.language = language
         text.title = title
         text.body = Array(body.utf8)
         text.sections = [DocumentText.Section(start: 0, anchor: "top", title: title)]
@@ -73,13 +74,62 @@ import Web
         #expect(try index.isSound())
     }
 
-    @Test func `a query finds inflections of marked words, and other words only as they are`() throws {
+    @Test func `a query finds any one of alternative words, and other words only as they are`() throws {
         let index = try SearchIndex.openOrCreate(folder)
         try index.add(Self.text("One", "parsing files"), of: Self.body(1), prior: 0)
-        #expect(try Self.found("\"\(SearchIndex.inflecting("file"))\"", index) == [1])
-        #expect(try Self.found("\"\(SearchIndex.inflecting("parse"))\"", index) == [1])
+        for word in ["file", "parse"] {
+            let words = [word] + (try index.forms(of: word))
+            #expect(try Self.found("\"\(SearchIndex.oneOf(words))\"", index) == [1])
+        }
         #expect(try Self.found("\"file\"", index) == [])
         #expect(try index.textCount(of: "\"files\"") == 1)
+    }
+
+    @Test(arguments: [
+        ("de", "haus", "Die Häuser des Dorfes", "hauser"), ("de-AT", "dateien", "Die Datei fehlt.", "datei"),
+        ("fr", "cheval", "Deux chevaux mangent.", "chevaux"), ("fr-CA", "chevaux", "Un cheval", "cheval"),
+        ("fr", "installer", "La version installée", "installee"), ("es", "rapidas", "Es rápido.", "rapido"),
+        ("es", "configuraciones", "La configuración", "configuracion"),
+        ("ru", "файл", "Список файлов", "фаилов"),
+        ("ru", "книга", "Две книги", "книги"), ("it", "libro", "I libri", "libri"),
+        ("pt-BR", "configuracoes", "A configuração", "configuracao"),
+        ("nl", "bestand", "Alle bestanden", "bestanden"),
+        ("sv", "sida", "Alla sidorna", "sidorna"), ("nb", "innstilling", "Innstillinger", "innstillinger"),
+        ("da", "bruger", "Alle brugere", "brugere"), ("fi", "talo", "Asun talossa.", "talossa"),
+        ("hu", "haz", "A házban", "hazban"), ("ro", "utilizator", "Utilizatorul", "utilizatorul"),
+        ("tr", "sayfa", "Bütün sayfalar", "sayfalar"),
+    ])
+    func `a form of a word is found in a text of its language only`(
+        language: String, word: String, body: String, form: String
+    ) throws {
+        let word = WordSplitter().words(of: word).joined()
+        for (number, declared) in [(1, ""), (2, "en"), (3, language)] {
+            let index = try SearchIndex.openOrCreate(folder)
+            try index.add(
+                Self.text("Text \(number)", "\(body) \(number)", language: declared),
+                of: Self.body(UInt8(number)),
+                prior: 0)
+            #expect(try index.forms(of: word).contains(form) == (declared == language))
+        }
+    }
+
+    @Test func `a word that is only in texts of one language has no forms of another one`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("One", "the port is open", language: "en"), of: Self.body(1), prior: 0)
+        try index.add(Self.text("Deux", "la porte et les portes", language: "fr"), of: Self.body(2), prior: 0)
+        #expect(try !index.forms(of: "port").contains("porte"))
+        #expect(try index.forms(of: "porte").contains("portes"))
+        try index.add(Self.text("Trois", "le port", language: "fr"), of: Self.body(3), prior: 0)
+        #expect(try index.forms(of: "port").contains("porte"))
+    }
+
+    @Test func `a reader finds the forms that were added since`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("Eins", "ein Haus", language: "de"), of: Self.body(1), prior: 0)
+        let reader = try #require(try SearchIndex.openIfExists(folder))
+        #expect(try !reader.forms(of: "haus").contains("hauser"))
+        try index.add(Self.text("Zwei", "zwei Häuser", language: "de"), of: Self.body(2), prior: 0)
+        #expect(try reader.forms(of: "haus").contains("hauser"))
     }
 
     @Test func `readers see committed texts during writing, and get nil without an index`()

@@ -33,12 +33,14 @@ package struct TextExpression: Sendable, Equatable {
     }
 }
 
-/// A cache of statistics of an index: the lengths of its texts, and the number of texts that contain a word.
+/// A cache of statistics of an index: the lengths of its texts, the number of texts that contain a word, and the forms of words.
 struct IndexStatistics {
     /// The `data_version` of the connection when the statistics were read.
     var version: Int64 = -1
     var lengths = TextLengths()
     var textCounts: [String: Int] = [:]
+    /// Inflected forms by the word.
+    var forms: [String: [String]] = [:]
 
     /// The maximum number of words in the cache. It is emptied when it is full.
     static let maxCachedWords = 10_000
@@ -158,7 +160,7 @@ extension SearchIndex {
 
     /// Discards the statistics if the index has changed. `data_version` does not change with writes of the
     /// same connection, so one that writes always reads them again.
-    private func refreshStatistics() throws(StoreError) {
+    func refreshStatistics() throws(StoreError) {
         let version = try statement("PRAGMA data_version").first { $0.integer(0) } ?? 0
         guard version != statistics.version || canWrite else { return }
         var blocks: [(block: Int64, sizes: [UInt8])] = []
@@ -279,9 +281,6 @@ extension SearchIndex {
 
     /// Returns the part of an expression that restricts it to the texts of a site.
     package static func expression(ofSite name: String) -> String { "place : \(word(ofSite: name))" }
-
-    /// Marks a word in an expression so that its inflections also match.
-    package static func inflecting(_ word: String) -> String { SearchTokenizer.inflectionMark + word }
 
     /// Marks words in an expression so that any one of them matches.
     package static func oneOf(_ words: [String]) -> String {

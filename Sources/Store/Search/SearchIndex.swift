@@ -11,6 +11,7 @@ internal import Web
 /// snapshots can share a body, so each text is indexed once however often it is stored.
 ///
 /// `SearchIndex+Writing.swift` adds and removes texts, `SearchIndex+Matching.swift` ranks them for a query,
+/// `SearchIndex+Forms.swift` finds inflected forms,
 /// and `SearchIndex+Reading.swift` reads what results show.
 package final class SearchIndex {
     /// The version of the tables, to be increased when they change. `version` also includes that of
@@ -30,6 +31,8 @@ package final class SearchIndex {
     private let folder: StoreFolder
     /// The identity of the file that this instance has open. Another process may replace the file by a new index.
     private let file: FileIdentity?
+    /// The stemmers that were needed so far.
+    var stemmers: [Stemmer.Language: Stemmer] = [:]
     /// Prepared statements by their SQL.
     private var statements: [String: Statement] = [:]
 

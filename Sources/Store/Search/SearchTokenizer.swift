@@ -34,18 +34,16 @@ enum SearchTokenizer {
         return api.pointee.xCreateTokenizer(api, name, nil, &tokenizer, nil) == SQLITE_OK
     }
 
-    /// A mark at the start of a phrase: the inflections of its words match too.
-    ///
-    /// Both marks are private-use characters within the text, because FTS5 passes the tokenizer only the text of a
-    /// phrase, and no options.
-    static let inflectionMark = "\u{F8FF}"
     /// A mark within a phrase: after the words before it, any one of the words after it matches.
+    ///
+    /// It is a private-use character within the text, because FTS5 passes the tokenizer only the text of a phrase, and no
+    /// options.
     static let alternativesMark = "\u{F8FE}"
 
     /// Passes the words of a text to `emit` until that returns an error. Returns the last result code.
     ///
-    /// FTS5 treats words at the same position of a phrase as alternatives. So inflections get the position of
-    /// their word, and all words after `alternativesMark` get the position of the first of them.
+    /// FTS5 treats words at the same position of a phrase as alternatives. So all words after `alternativesMark` get the
+    /// position of the first of them.
     ///
     /// - Parameter emit: receives a word, its range in the bytes, and whether it has the position of the previous
     ///   word.
@@ -53,7 +51,6 @@ enum SearchTokenizer {
         _ bytes: UnsafeRawBufferPointer, by splitter: WordSplitter, isQuery: Bool,
         _ emit: (Span<UInt8>, Range<Int>, Bool) -> Int32
     ) -> Int32 {
-        let isInflecting = isQuery && bytes.starts(with: inflectionMark.utf8)
         let alternativesStart = isQuery ? offset(of: alternativesMark, in: bytes) : nil
         var isFirstAlternative = true
         var code = SQLITE_OK
@@ -63,10 +60,6 @@ enum SearchTokenizer {
                 let isAlternative = alternativesStart.map { range.lowerBound > $0 } ?? false
                 code = emit(word, range, isColocated || isAlternative && !isFirstAlternative)
                 if isAlternative { isFirstAlternative = false }
-                guard code == SQLITE_OK, isInflecting else { return code == SQLITE_OK }
-                for other in Inflections.of(word) where code == SQLITE_OK {
-                    code = emit(other.span, range, true)
-                }
                 return code == SQLITE_OK
             }
         }
