@@ -60,14 +60,15 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CTLS", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
-        // libstemmer has no file for pkg-config.
+        // libstemmer has no file for pkg-config, and libpsl needs none: both are in the default folders.
         .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
+        .systemLibrary(name: "CPSL", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPQ"),
         .systemLibrary(name: "CCodings"),
 
         module("System", []),
-        module("Web", ["CICU"]),
+        module("Web", ["CICU", "CPSL"]),
         module("Markup", ["Web", "Codings", "CXML2"]),
         module("Digest", ["Web", "COpenSSL"]),
         module("TUF", ["Web", "Digest"]),

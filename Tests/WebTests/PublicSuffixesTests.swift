@@ -12,6 +12,7 @@ struct PublicSuffixesTests {
         !www.ck
         github.io
         公司.cn
+        *.city.uk
         """
 
     @Test(
@@ -23,9 +24,25 @@ struct PublicSuffixesTests {
             ("a.www.ck", "www.ck"), ("user.github.io", "user.github.io"), ("x.unlisted", "x.unlisted"),
             ("unlisted", nil), ("example.com.", "example.com"), (".com", nil), ("a..com", nil),
             ("127.0.0.1", nil),
-            ("[::1]", nil), ("a.xn--55qx5d.cn", "a.xn--55qx5d.cn"), (".", nil),
+            ("[::1]", nil), ("a.com..", nil), ("192.0.2.1.", nil),
+            // A name with a wildcard below it is itself a suffix.
+            ("city.uk", nil), ("a.city.uk", nil), ("b.a.city.uk", "b.a.city.uk"),
+            ("a.xn--55qx5d.cn", "a.xn--55qx5d.cn"), (".", nil),
         ] as [(String, String?)])
     func registrableDomain(host: String, domain: String?) {
         #expect(PublicSuffixes(list: Self.list.utf8.span).registrableDomain(of: host) == domain)
+    }
+
+    @Test("without rules, every top-level domain is a suffix", arguments: ["", "// A comment.\n"])
+    func emptyList(list: String) {
+        let suffixes = PublicSuffixes(list: Array(list.utf8).span)
+        #expect(suffixes.isEmpty)
+        #expect(suffixes.registrableDomain(of: "www.example.co.uk") == "co.uk")
+        #expect(suffixes.registrableDomain(of: "uk") == nil)
+    }
+
+    @Test("the list of the system has rules") func systemList() {
+        #expect(!PublicSuffixes.system.isEmpty)
+        #expect(PublicSuffixes.system.registrableDomain(of: "www.example.co.uk") == "example.co.uk")
     }
 }
