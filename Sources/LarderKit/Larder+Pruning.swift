@@ -9,6 +9,9 @@ extension Larder {
     /// temporary files, unused space, snapshots that are not live (the oldest first), responses that servers loaded, and
     /// the last earlier snapshot of each site. Pinned content stays. The space is returned to the file system.
     ///
+    /// No snapshot is removed for a limit in vain: those that free no space stay, and all of them stay if the limit cannot be
+    /// reached. The report gives the size that could be reached (`PruningReport.attainableByteCount`).
+    ///
     /// Responses that only a removed snapshot had become part of the next one, except outdated assets, and URLs that the
     /// rules of the site exclude now.
     ///
@@ -19,16 +22,19 @@ extension Larder {
     ///   - sites: the sites to which the rules apply; empty for all.
     ///   - allowsIncomplete: evicts pages of live snapshots when nothing else is left, the least recently served
     ///     first. They are missing until the next prefetch of their site.
+    ///   - enforcesLimit: for limits that apply without a user who could decide, as in an update by a timer. If the limit
+    ///     cannot be reached, only the last earlier snapshot of each site stays, so that the store does not grow.
     ///   - progress: receives the number of bytes in use, now and then, on a thread of the call.
     /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, another process is writing to it,
     ///   or it fails. A limit that cannot be reached is a result in the report.
     public func prune(
         limit: ByteSize? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
-        allowsIncomplete: Bool = false,
+        allowsIncomplete: Bool = false, enforcesLimit: Bool = false,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> PruningReport {
         var options = CollectionOptions(
-            limit: limit?.byteCount, keep: keep, allowsIncomplete: allowsIncomplete)
+            limit: limit?.byteCount, keep: keep, allowsIncomplete: allowsIncomplete,
+            enforcesLimit: enforcesLimit)
         options.sites = try await names(of: sites)
         let chosen = options
         return try await withFreedSpace("larder-gc", limit: limit) { (reader) throws(StoreError) in

@@ -571,8 +571,11 @@ struct PortalCommandRunner: Sendable {
             case .empty: Phrase(.limitMissedEmpty)
             case .again: Phrase(.limitMissedAgain)
             case .disk: shrinkFailure ?? Phrase(.limitMissedAgain)
+            case .unreachable: Phrase(.limitUnreachable)
             }
-        return (hasFigures ? [Phrase(.limitMissed, Wording.bytes(limit.byteCount))] : []) + [reason]
+        guard hasFigures else { return [reason] }
+        let attainable = report.attainableByteCount.map { Phrase(.limitAttainable, Wording.bytes($0)) }
+        return [Phrase(.limitMissed, Wording.bytes(limit.byteCount)), attainable, reason].compactMap { $0 }
     }
 
     /// - Parameter hasFigures: whether to include sizes.
@@ -669,7 +672,7 @@ extension PruningReport {
         guard shrinkFailure == nil else { return false }
         guard let obstacle, !isWithinLimit, limit != nil else { return true }
         return switch obstacle {
-        case .live, .pins, .empty: true
+        case .live, .pins, .empty, .unreachable: true
         case .again, .disk: false
         }
     }

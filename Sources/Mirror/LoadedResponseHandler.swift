@@ -419,8 +419,8 @@ final class LoadedResponseHandler {
         return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
     }
 
-    /// Evicts the least needed responses, like `larder gc`, if the store is larger than its limit. Checks
-    /// only each time that a twentieth of the limit was stored. Does nothing while another process writes.
+    /// Removes earlier snapshots and responses in overlays, like `larder gc`, if the store is larger than its limit. Live
+    /// snapshots stay. Checks only each time that a twentieth of the limit was stored. Does nothing while another process writes.
     private func makeRoom(for byteCount: Int64) throws(StoreError) {
         keptByteCount += byteCount
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
@@ -430,10 +430,12 @@ final class LoadedResponseHandler {
         try writer.commit()
         // Bundles that manifests require are not evicted.
         guard let required = try? requirements(openedReader()) else { return }
-        // A tenth below the limit, so that the next cleanup is not due at once.
-        var options = CollectionOptions(limit: sizeLimit / 10 * 9)
-        options.requiredBundles = required.hrefs
-        _ = try? writer.collect(options)
+        // A tenth below the limit, so that the next cleanup is not due at once. Where that cannot be reached, the limit may be.
+        for limit in [sizeLimit / 10 * 9, sizeLimit] where folder.byteCount > limit {
+            var options = CollectionOptions(limit: limit, enforcesLimit: true)
+            options.requiredBundles = required.hrefs
+            _ = try? writer.collect(options)
+        }
     }
 
     /// The flags under which a response is stored: its network zone, and whether it is private.

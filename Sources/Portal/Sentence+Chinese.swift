@@ -205,6 +205,8 @@ extension Sentence {
         case .limitMissedPins: "剩下的内容都已固定。"
         case .limitMissedEmpty: "已没有存储任何内容。空数据库占用这些空间。"
         case .limitMissedAgain: "部分空间尚未释放。请在没有其他程序读取存储库时再次清理。"
+        case .limitUnreachable: "旧快照会保留，因为即使删除它们也不够。要腾出更多空间，请删除个别快照或站点，或在站点设置中排除大文件，更新后再次清理。"
+        case .limitAttainable: "不含任何旧快照时，存储库约占 %1。"
         case .filesNotShrunk: "无法缩小文件：%1"
         case .wouldRemoveURL: "将删除 %1"
         case .settingsSaved: "设置已保存。被排除的内容不再计为缺失；更新站点即可获取新增的内容。"
@@ -529,7 +531,7 @@ extension Sentence {
         case .site: "站点"
         case .cleanup: "清理"
         case .cleanupLead:
-            "清理会删除不再被任何网页使用的数据。设置大小上限后，还会从最旧的开始删除旧快照，直至存储库不超过上限。站点当前显示的内容和已固定的内容会保留。清理无法撤销，清理后也无法再撤销之前的删除。预览会列出将删除的内容。"
+            "清理会删除不再被任何网页使用的数据。设置大小上限后，还会从最旧的开始删除旧快照，直至存储库不超过上限。如果无法达到上限，旧快照会保留。站点当前显示的内容和已固定的内容会保留。清理无法撤销，清理后也无法再撤销之前的删除。预览会列出将删除的内容。"
         case .cleanupLimit: "大小上限"
         case .cleanupLimitHint: "例如 2 GB。留空表示不限。"
 

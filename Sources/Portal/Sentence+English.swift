@@ -220,6 +220,9 @@ extension Sentence {
         case .limitMissedEmpty: "Nothing is stored any more. The empty database takes this space."
         case .limitMissedAgain:
             "Not all space is free yet. Clean up again when no other program reads the store."
+        case .limitUnreachable:
+            "The earlier snapshots stay, because removing them would not be enough. To free more, remove single snapshots or a site. Or exclude large files in the settings of a site, update it, and clean up again."
+        case .limitAttainable: "Without all earlier snapshots, the store would take about %1."
         case .filesNotShrunk: "The files could not be made smaller: %1"
         case .wouldRemoveURL: "Would remove %1"
         case .settingsSaved:
@@ -567,7 +570,7 @@ extension Sentence {
         case .site: "Site"
         case .cleanup: "Cleanup"
         case .cleanupLead:
-            "A cleanup removes data that no page needs any more. With a size limit, it also removes earlier snapshots, the oldest first, until the store is small enough. What the sites show now and what is pinned stay. A cleanup cannot be undone, and earlier removals cannot be undone after it. The preview lists what it removes."
+            "A cleanup removes data that no page needs any more. With a size limit, it also removes earlier snapshots, the oldest first, until the store is small enough. If the limit cannot be reached, they stay. What the sites show now and what is pinned stay. A cleanup cannot be undone, and earlier removals cannot be undone after it. The preview lists what it removes."
         case .cleanupLimit: "Size limit"
         case .cleanupLimitHint: "For example 2 GB. Leave empty for no limit."
 

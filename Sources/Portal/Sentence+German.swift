@@ -225,6 +225,9 @@ extension Sentence {
             "Es ist nichts mehr gespeichert. Den Platz belegt die leere Datenbank."
         case .limitMissedAgain:
             "Noch ist nicht aller Platz frei. Bereinigen Sie noch einmal, wenn kein anderes Programm den Speicher liest."
+        case .limitUnreachable:
+            "Die früheren Snapshots bleiben, weil es nicht reichen würde, sie zu entfernen. Um mehr freizugeben, entfernen Sie einzelne Snapshots oder eine Website. Oder schließen Sie große Dateien in den Einstellungen einer Website aus, aktualisieren Sie die Website, und bereinigen Sie noch einmal."
+        case .limitAttainable: "Ohne alle früheren Snapshots würde der Speicher etwa %1 belegen."
         case .filesNotShrunk: "Die Dateien ließen sich nicht verkleinern: %1"
         case .wouldRemoveURL: "Würde %1 entfernen"
         case .settingsSaved:
@@ -587,7 +590,7 @@ extension Sentence {
         case .site: "Website"
         case .cleanup: "Bereinigung"
         case .cleanupLead:
-            "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Was die Websites jetzt zeigen und was geschützt ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen; danach lässt sich auch nicht mehr zurückholen, was Sie vorher entfernt haben. Die Vorschau nennt, was sie entfernt."
+            "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Lässt sich das Limit nicht erreichen, bleiben sie. Was die Websites jetzt zeigen und was geschützt ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen; danach lässt sich auch nicht mehr zurückholen, was Sie vorher entfernt haben. Die Vorschau nennt, was sie entfernt."
         case .cleanupLimit: "Größenlimit"
         case .cleanupLimitHint: "Zum Beispiel 2 GB. Leer lassen: kein Limit."
 

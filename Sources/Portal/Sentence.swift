@@ -73,7 +73,9 @@ package enum Sentence: String, Sendable, CaseIterable {
         cleanedSnapshots,
         cleanedFiles, cleanedIndex, cleanedUnused,
         limitMissed,
-        limitMissedLive, limitMissedPins, limitMissedEmpty, limitMissedAgain, filesNotShrunk
+        limitMissedLive, limitMissedPins, limitMissedEmpty, limitMissedAgain, limitUnreachable,
+        limitAttainable,
+        filesNotShrunk
     case wouldRemoveURL = "wouldEvict"
     case settingsSaved = "settled"
     case exported, exportedOpen, exportDamaged, exportFailed, exportMissing, imported, importRefused

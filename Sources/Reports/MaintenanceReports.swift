@@ -98,6 +98,9 @@ public struct PruningReport: Sendable, Equatable {
     public let pinnedByteCount: Int64
     /// Why the database file could not be made smaller, although it has unused space.
     public let shrinkFailure: String?
+    /// The approximate size of the store without the content that stays because the limit cannot be reached; nil if none
+    /// stays for this reason.
+    public let attainableByteCount: Int64?
 
     /// A reason why a limit could not be reached.
     public enum Obstacle: String, Sendable, CaseIterable {
@@ -109,6 +112,9 @@ public struct PruningReport: Sendable, Equatable {
         case disk
         /// Only live snapshots are left, and evicting from them was not allowed.
         case live
+        /// Earlier snapshots, or responses that servers loaded, stay, because the limit could not be reached without them
+        /// either.
+        case unreachable
         /// Content was removed, but its space is not free yet, for example because another program is reading the
         /// store.
         case again
@@ -185,6 +191,7 @@ extension PruningReport {
         pinnedURLs = pinned.urlCount
         pinnedByteCount = pinned.byteCount
         shrinkFailure = result.shrinkFailure?.description
+        attainableByteCount = result.attainableByteCount
         let isBeyond = limit.map { result.byteCountAfter > $0.byteCount } ?? false
         obstacle =
             if !isBeyond {
@@ -195,6 +202,8 @@ extension PruningReport {
                 .empty
             } else if storedURLs == pinnedURLs {
                 .pins
+            } else if attainableByteCount != nil {
+                .unreachable
             } else if !allowsIncomplete {
                 .live
             } else {
@@ -210,7 +219,7 @@ extension PruningReport: JSONObject {
             "removedOverlayURLs": removedOverlayURLs, "evictedURLs": evictedURLs, "evicted": evicted,
             "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
             "bytesAfter": byteCountAfter, "freedIndexBytes": freedIndexByteCount, "excess": excess,
-            "obstacle": IfAny(obstacle?.rawValue),
+            "obstacle": IfAny(obstacle?.rawValue), "attainableBytes": IfAny(attainableByteCount),
             "storedURLs": storedURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
             "shrinkFailure": IfAny(shrinkFailure),
         ]

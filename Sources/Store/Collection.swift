@@ -21,6 +21,9 @@ package struct CollectionResult: Sendable, Equatable {
     /// The number of bytes by which the store exceeds the limit, although everything that may be removed is
     /// gone. Nil if it fits.
     package var excess: Int64?
+    /// The approximate size that the store would have without all that a limit may remove, if that is still more than the
+    /// limit and some of it stays for this reason. Nil otherwise.
+    package var attainableByteCount: Int64?
     /// The reason why the store did not shrink on the disk, although it has unused space now.
     package var shrinkFailure: StoreError?
 
@@ -47,6 +50,10 @@ package struct CollectionOptions: Sendable, Equatable {
     package var sites: [String] = []
     /// Whether pages of live snapshots may be evicted if nothing else is left to remove.
     package var allowsIncomplete = false
+    /// Whether the limit applies without a user who could decide, for example during an update by a timer. If it cannot be
+    /// reached, only the last earlier snapshot of each site stays, so that the store does not grow with each update. Without
+    /// this option, everything stays then.
+    package var enforcesLimit = false
     /// The URLs of bundles that manifests require. These and the manifests are never evicted. If nil, they
     /// are treated like other URLs.
     package var requiredBundles: [String]?
@@ -56,10 +63,10 @@ package struct CollectionOptions: Sendable, Equatable {
 
     package init(
         limit: Int64? = nil, keep: KeepRules = KeepRules(), sites: [String] = [],
-        allowsIncomplete: Bool = false
+        allowsIncomplete: Bool = false, enforcesLimit: Bool = false
     ) {
         (self.limit, self.keep, self.sites) = (limit, keep, sites)
-        self.allowsIncomplete = allowsIncomplete
+        (self.allowsIncomplete, self.enforcesLimit) = (allowsIncomplete, enforcesLimit)
     }
 }
 

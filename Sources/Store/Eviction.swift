@@ -11,7 +11,7 @@ extension StoreWriter {
         case temporaryFiles
         /// Unused space in packs and the database, and outdated lines of the journal.
         case unusedSpace
-        /// Snapshots that are not live, the oldest first, except the last one of each site.
+        /// Snapshots that are not live, the oldest first, except the last one of each site. Snapshots that free nothing stay.
         case oldSnapshots
         /// Responses in overlays.
         case overlays
@@ -32,6 +32,8 @@ extension StoreWriter {
     /// is measured after each step. If content was removed and the store is not smaller, nothing more is removed, and
     /// `result.shrinkFailure` or `result.excess` gives the reason.
     ///
+    /// Removes no snapshot in vain: `RemovalTrial` has the rule.
+    ///
     /// The caller must be the only writer and have removed all unreferenced content.
     func makeFit(
         _ limit: Int64, _ options: CollectionOptions, _ result: inout CollectionResult,
@@ -39,8 +41,31 @@ extension StoreWriter {
     ) throws(StoreError) {
         // The limit is divided once, because the search index does not change until the caller cleans it.
         let allowed = contentLimit(limit, options, of: try storedByteCount())
+        var trial: RemovalTrial?
+        /// Whether content stays because removing it would not be enough.
+        var isUnreachable = false
         for stage in Stage.allCases {
-            if stage == .livePages, !options.allowsIncomplete { break }
+            switch stage {
+            case .temporaryFiles, .unusedSpace: break
+            case .oldSnapshots:
+                let stored = try storedByteCount()
+                guard stored > allowed else { return }
+                trial = try tryRemovals(options)
+                guard !options.allowsIncomplete, let trial, trial.remainder(of: stored) > allowed else {
+                    break
+                }
+                isUnreachable = true
+                if trial.freesContent {
+                    let index = folder.searchIndexByteCount
+                    result.attainableByteCount =
+                        trial.remainder(of: stored)
+                        + (options.isIndexClean ? index : trial.remainder(of: index))
+                }
+                if !options.enforcesLimit { continue }
+            case .overlays: if isUnreachable, !options.enforcesLimit { continue }
+            case .lastEarlierSnapshots: if isUnreachable { continue }
+            case .livePages: if !options.allowsIncomplete { continue }
+            }
             // The size of rows in PostgreSQL is known exactly, so a single round is enough.
             for round in 1...(backEnd.isMeasuredByFiles ? Self.maxRounds : 1) {
                 let before = try storedByteCount()
@@ -49,7 +74,12 @@ extension StoreWriter {
                 // Assumes that the space on the disk is proportional to the bytes in use; in the last rounds,
                 // that it exceeds them by a fixed amount.
                 let target = round < 3 ? Self.share(of: allowed, used, of: before) : used - (before - allowed)
-                guard try remove(stage, downTo: target, options, &result, progress) else { break }
+                guard
+                    try remove(
+                        stage, downTo: target, options,
+                        only: stage == .oldSnapshots ? trial?.usefulEarlySnapshots : trial?.usefulSnapshots,
+                        &result, progress)
+                else { break }
                 try returnSpace(downTo: allowed, &result)
                 guard stage.removesContent else { break }
                 let (freed, removed) = (before - (try storedByteCount()), used - (try usedByteCount()))
@@ -89,9 +119,11 @@ extension StoreWriter {
 
     /// Removes the content of a stage until about `target` bytes are in use. Returns whether anything was
     /// removed.
+    ///
+    /// - Parameter usefulSnapshots: The snapshots that may be removed; nil for all.
     private func remove(
-        _ stage: Stage, downTo target: Int64, _ options: CollectionOptions, _ result: inout CollectionResult,
-        _ progress: (Int64) -> Void
+        _ stage: Stage, downTo target: Int64, _ options: CollectionOptions, only usefulSnapshots: Set<Int64>?,
+        _ result: inout CollectionResult, _ progress: (Int64) -> Void
     ) throws(StoreError) -> Bool {
         switch stage {
         case .temporaryFiles:
@@ -107,7 +139,7 @@ extension StoreWriter {
             return true
         case .oldSnapshots, .lastEarlierSnapshots:
             let dropped = try dropSnapshots(
-                downTo: target, keepsLastEarlier: stage == .oldSnapshots, progress
+                downTo: target, keepsLastEarlier: stage == .oldSnapshots, only: usefulSnapshots, progress
             ) { _ in KeepRules(last: 0) }
             result.droppedSnapshots += dropped
             return dropped > 0
@@ -142,14 +174,43 @@ extension StoreWriter {
     /// - Parameters:
     ///   - limit: Stops when at most this many bytes are in use; nil to drop all that the rules do not keep.
     ///   - keepsLastEarlier: Whether the newest of them stays in each site.
+    ///   - useful: The snapshots that may be removed; nil for all.
     ///   - rules: Which snapshots of a site stay.
     func dropSnapshots(
-        downTo limit: Int64? = nil, keepsLastEarlier: Bool = false, _ progress: (Int64) -> Void,
-        keeping rules: (Site) -> KeepRules
+        downTo limit: Int64? = nil, keepsLastEarlier: Bool = false, only useful: Set<Int64>? = nil,
+        _ progress: (Int64) -> Void, keeping rules: (Site) -> KeepRules
     ) throws(StoreError) -> Int {
+        let reader = try StoreReader(folder)
+        let snapshots = try removableSnapshots(reader, keepsLastEarlier: keepsLastEarlier, keeping: rules)
+        var dropped = 0
+        for snapshot in snapshots where useful?.contains(snapshot) ?? true {
+            let used = try usedByteCount()
+            progress(used)
+            if let limit, used <= limit { break }
+            // Reads the site again, because dropping a snapshot changes it.
+            guard let site = try reader.sites().first(where: { $0.snapshots.contains { $0.id == snapshot } })
+            else {
+                continue
+            }
+            isJournalStale = true
+            try dropRows(ofSnapshot: snapshot, of: site)
+            dropped += 1
+            // The freed space is only known once the bodies are removed. Without a limit, removing them once
+            // at the end is enough.
+            if limit != nil { try removeOrphans() }
+        }
+        if limit == nil, dropped > 0 { try removeOrphans() }
+        return dropped
+    }
+
+    /// Returns the ids of the snapshots that are not live and that the rules do not keep, the oldest first.
+    ///
+    /// - Parameter keepsLastEarlier: Whether the newest of them stays in each site.
+    func removableSnapshots(
+        _ reader: StoreReader, keepsLastEarlier: Bool = false, keeping rules: (Site) -> KeepRules
+    ) throws(StoreError) -> [Int64] {
         let now = SystemClock.secondsSinceEpoch()
         let utcOffset = SystemClock.utcOffset(at: now)
-        let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
         let locked = try sitesLockedByOthers()
         // A site without a live snapshot shows all of its snapshots, and a run may continue the last one.
@@ -176,25 +237,7 @@ extension StoreWriter {
         // The reader still sees snapshots that were removed in an open transaction, as in a forecast on PostgreSQL.
         var present: Set<Int64> = []
         try eachRow("SELECT id FROM snapshot") { present.insert($0.integer(0)) }
-        var dropped = 0
-        for snapshot in old.sorted() where present.contains(snapshot) {
-            let used = try usedByteCount()
-            progress(used)
-            if let limit, used <= limit { break }
-            // Reads the site again, because dropping a snapshot changes it.
-            guard let site = try reader.sites().first(where: { $0.snapshots.contains { $0.id == snapshot } })
-            else {
-                continue
-            }
-            isJournalStale = true
-            try dropRows(ofSnapshot: snapshot, of: site)
-            dropped += 1
-            // The freed space is only known once the bodies are removed. Without a limit, removing them once
-            // at the end is enough.
-            if limit != nil { try removeOrphans() }
-        }
-        if limit == nil, dropped > 0 { try removeOrphans() }
-        return dropped
+        return old.sorted().filter { present.contains($0) }
     }
 
     // MARK: - URLs
@@ -248,14 +291,33 @@ extension StoreWriter {
         return hrefs
     }
 
+    /// Returns the ids of all URLs whose responses in overlays may be removed.
+    func removableOverlayURLs(_ options: CollectionOptions) throws(StoreError) -> [Int64] {
+        guard try hasOverlays() else { return [] }
+        return try evictionPlan(.overlays, keeping: options.requiredBundles).urls(toFree: .max)
+    }
+
+    /// Deletes the responses that overlays have for URLs, in the open transaction.
+    func deleteOverlayResponses(of urls: [Int64]) throws(StoreError) {
+        try deleteResponses(of: urls, .overlays)
+    }
+
+    private func deleteResponses<URLs: Sequence<Int64>>(
+        of urls: URLs, _ kind: Evictable
+    ) throws(StoreError) {
+        let delete = try prepare("DELETE FROM response WHERE url = ? AND \(kind.condition)")
+        for url in urls { try delete.run(.integer(url)) }
+    }
+
+    private func hasOverlays() throws(StoreError) -> Bool {
+        try prepare("SELECT 1 FROM site WHERE overlay IS NOT NULL LIMIT 1").first { $0.integer(0) } != nil
+    }
+
     /// Returns the ids of the URLs to evict. The plan is large, so it is freed before the URLs are removed.
     private func urlsToEvict(
         _ kind: Evictable, share: Double, _ options: CollectionOptions
     ) throws(StoreError) -> [Int64] {
-        if kind == .overlays {
-            let find = try prepare("SELECT 1 FROM site WHERE overlay IS NOT NULL LIMIT 1")
-            guard try find.first(read: { $0.integer(0) }) != nil else { return [] }
-        }
+        if kind == .overlays, try !hasOverlays() { return [] }
         let plan = try evictionPlan(kind, keeping: options.requiredBundles)
         // The plan knows the sizes of bodies, but not of their rows. Removing a little more avoids a second
         // round, which takes as long as the first.
@@ -295,8 +357,7 @@ extension StoreWriter {
             let batch = rest.prefix(batchSize)
             do throws(StoreError) {
                 let removedURLs = try transactionWithMemory { () throws(StoreError) in
-                    let delete = try prepare("DELETE FROM response WHERE url = ? AND \(kind.condition)")
-                    for url in batch { try delete.run(.integer(url)) }
+                    try deleteResponses(of: batch, kind)
                     try deleteCounts()
                     return try removeUnreferencedRows()
                 }

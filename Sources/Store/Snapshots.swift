@@ -294,43 +294,54 @@ extension StoreWriter {
         passesOnNumber: Bool = false
     ) throws(StoreError) {
         try withSiteLock(site, doing: "remove a snapshot of") { () throws(StoreError) in
-            let snapshots = try snapshots(of: site)
-            guard let index = snapshots.firstIndex(where: { $0.id == snapshot }) else {
-                throw StoreError(
-                    .request, doing: "remove a snapshot of", path: site.name,
-                    detail:
-                        "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
-                    advice: "list its snapshots with: larder snapshots")
-            }
-            if snapshots[index].isPublished { throw site.liveSnapshotRemovalError(live: snapshot) }
-            if recordsRemoval {
-                let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
-                try record(
-                    .init(kind: .snapshot, name: name),
-                    RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
-                    joinsLastRemoval: joinsLastRemoval)
-            }
-            // The next snapshot takes over the responses, since its readers see them. Overlays are skipped, because each
-            // belongs to its base.
-            let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
-            if let (heir, onlyConfirmed) = Self.heir(to: snapshots[index], among: later) {
-                // Snapshots that share a number are of one run, which is kept as a whole.
-                if !onlyConfirmed, !passesOnNumber { try markUnneeded(in: snapshot, of: site, heir: heir) }
-                try moveResponses(of: snapshot, to: heir, onlyConfirmed: onlyConfirmed)
-                if recordsRemoval { try recordMoved(from: snapshot, to: heir) }
-            }
-            try deleteSnapshot(snapshot)
-            guard passesOnNumber, later.count == 1, let number = site.name(ofSnapshot: snapshot)?.number
-            else {
-                return
-            }
-            try run(
-                "UPDATE snapshot SET number = ? WHERE site = ? AND number = ?", .integer(number),
-                .integer(site.id), .integer(number + 1))
-            try run(
-                "UPDATE site SET snapshots = ? WHERE id = ? AND snapshots = ?", .integer(number),
-                .integer(site.id), .integer(number + 1))
+            try dropRowsInTransaction(
+                ofSnapshot: snapshot, of: site, recordsRemoval: recordsRemoval,
+                joinsLastRemoval: joinsLastRemoval, passesOnNumber: passesOnNumber)
         }
+    }
+
+    /// Does the work of `dropRows` in the open transaction. The caller has locked the site, or is the only writer.
+    func dropRowsInTransaction(
+        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false,
+        joinsLastRemoval: Bool = false,
+        passesOnNumber: Bool = false
+    ) throws(StoreError) {
+        let snapshots = try snapshots(of: site)
+        guard let index = snapshots.firstIndex(where: { $0.id == snapshot }) else {
+            throw StoreError(
+                .request, doing: "remove a snapshot of", path: site.name,
+                detail:
+                    "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
+                advice: "list its snapshots with: larder snapshots")
+        }
+        if snapshots[index].isPublished { throw site.liveSnapshotRemovalError(live: snapshot) }
+        if recordsRemoval {
+            let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
+            try record(
+                .init(kind: .snapshot, name: name),
+                RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
+                joinsLastRemoval: joinsLastRemoval)
+        }
+        // The next snapshot takes over the responses, since its readers see them. Overlays are skipped, because each
+        // belongs to its base.
+        let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
+        if let (heir, onlyConfirmed) = Self.heir(to: snapshots[index], among: later) {
+            // Snapshots that share a number are of one run, which is kept as a whole.
+            if !onlyConfirmed, !passesOnNumber { try markUnneeded(in: snapshot, of: site, heir: heir) }
+            try moveResponses(of: snapshot, to: heir, onlyConfirmed: onlyConfirmed)
+            if recordsRemoval { try recordMoved(from: snapshot, to: heir) }
+        }
+        try deleteSnapshot(snapshot)
+        guard passesOnNumber, later.count == 1, let number = site.name(ofSnapshot: snapshot)?.number
+        else {
+            return
+        }
+        try run(
+            "UPDATE snapshot SET number = ? WHERE site = ? AND number = ?", .integer(number),
+            .integer(site.id), .integer(number + 1))
+        try run(
+            "UPDATE site SET snapshots = ? WHERE id = ? AND snapshots = ?", .integer(number),
+            .integer(site.id), .integer(number + 1))
     }
 
     /// Returns the snapshot that takes over the responses of one that is removed, and whether it takes over only those that

@@ -499,14 +499,21 @@ package final class StoreWriter {
         _ = try locks.pauseIfRequested { bodies.releasePack() }
     }
 
-    /// Runs `body` in a transaction of PostgreSQL that is rolled back afterwards, for forecasts of a collection.
+    /// Runs `body` in a transaction that is rolled back afterwards, for forecasts of a collection. In SQLite, `body` cannot
+    /// begin transactions of its own.
     func rollingBack(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let (wasDryRun, wasJournalStale, digests) = (isDryRun, isJournalStale, orphanDigests)
         isDryRun = true
-        defer { isDryRun = false }
+        defer { (isDryRun, isJournalStale, orphanDigests) = (wasDryRun, wasJournalStale, digests) }
         try connection.begin()
-        let result = Result { () throws(StoreError) in try body() }
+        do {
+            try body()
+        } catch {
+            // SQLite may already have rolled back. The first error is the one that explains the failure.
+            try? connection.rollBack()
+            throw error
+        }
         try connection.rollBack()
-        try result.get()
     }
 
     /// The size of a store in PostgreSQL, in bytes.

@@ -655,6 +655,10 @@ extension CommandEntry {
                 stay. Exit status 1: the store is still larger.
                 """,
                 """
+                No snapshot is removed in vain: one that frees nothing stays, and if the store cannot become small enough, all
+                of them stay. With larder prefetch, update and serve, only the last one of each site stays then.
+                """,
+                """
                 --dry-run lists what would be removed; it needs space in $TMPDIR for copies of the databases. --compress
                 compresses bodies that are already stored; to compress new ones too, set "compress" in .larder.json.
                 Sizes: k, M, G, T are powers of 1000; KiB, MiB, GiB, TiB powers of 1024.

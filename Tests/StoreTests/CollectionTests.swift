@@ -174,12 +174,77 @@ import Testing
         try store.snapshot([page("/a", edition: 1), page("/b")])
         try store.snapshot([page("/a", edition: 2)])
         let result = try StoreWriter(store.folder).collect(CollectionOptions(limit: limit))
-        #expect(result.droppedSnapshots == 1 && result.evictedURLs == 0 && result.evicted == [])
+        #expect(result.droppedSnapshots == 0 && result.evictedURLs == 0 && result.evicted == [])
         #expect(result.excess ?? 0 > 0)
+        let attainable = try #require(result.attainableByteCount)
+        #expect(attainable > limit && attainable < result.byteCountAfter - 20_000)
         #expect(try storedURLs() == ["/a", "/b"])
         let second = try StoreWriter(store.folder).collect(
             CollectionOptions(limit: limit, allowsIncomplete: true))
         #expect(second.evicted.sorted() == ["/a", "/b"] && second.evictedURLs == 2)
+    }
+
+    @Test func `a snapshot is removed for a limit only if that helps to free bodies`() throws {
+        // The first two snapshots of the site "s" show the first version of a page; only the last one replaces it.
+        try store.snapshot([page("/a", edition: 1)])
+        try store.snapshot([page("/b")])
+        try store.snapshot([page("/a", edition: 2)])
+        // Each snapshot of the other site only adds a page.
+        for number in 1...4 { try store.snapshot([page("/other/\(number)")], site: "other") }
+        let whole = try collect(nil).byteCountAfter
+        let result = try collect(whole - 30_000)
+        #expect(result.droppedSnapshots == 2 && result.removedBodies == 1 && result.evictedURLs == 0)
+        #expect(try store.site()?.snapshots.map(\.id) == [3])
+        #expect(try store.site("other")?.snapshots.count == 4)
+    }
+
+    @Test func `a snapshot that shows nothing of what is freed stays beside older ones that do`() throws {
+        try store.snapshot([page("/a", edition: 1)])
+        try store.snapshot([page("/a", edition: 2)])
+        try store.snapshot([page("/b")])
+        try store.snapshot([page("/c")])
+        // The second snapshot shows the page as it is now. Only the first one shows what is freed.
+        let result = try StoreWriter(store.folder).collect(
+            CollectionOptions(limit: 1000, enforcesLimit: true))
+        #expect(result.droppedSnapshots == 1 && result.removedBodies == 1)
+        #expect(try store.site()?.snapshots.map(\.id) == [2, 3, 4])
+    }
+
+    @Test func `an enforced limit that cannot be reached leaves one earlier snapshot of each site`() throws {
+        for edition in 1...4 { try store.snapshot([page("/a", edition: edition)]) }
+        let options = CollectionOptions(limit: 1000, enforcesLimit: true)
+        let result = try StoreWriter(store.folder).collect(options)
+        #expect(result.droppedSnapshots == 2 && result.evictedURLs == 0 && result.excess ?? 0 > 0)
+        #expect(result.attainableByteCount != nil)
+        #expect(try store.site()?.snapshots.map(\.id) == [3, 4])
+        #expect(try StoreWriter(store.folder).collect(options).droppedSnapshots == 0)
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test(.requiresFolderStore) func `overlays stay if a limit cannot be reached, unless it is enforced`()
+        throws
+    {
+        let site = "http://a.test/"
+        try store.snapshot([page(site)], site: site)
+        try StoreWriter(store.folder).addToOverlay(
+            page(site + "new", fetched: 20), replacing: nil, origin: "http://a.test", host: "a.test",
+            now: 20)
+        let result = try StoreWriter(store.folder).collect(CollectionOptions(limit: 1000))
+        #expect(result.removedOverlayURLs == 0 && result.attainableByteCount != nil)
+        let enforced = try StoreWriter(store.folder).collect(
+            CollectionOptions(limit: 1000, enforcesLimit: true))
+        #expect(enforced.removedOverlayURLs == 1 && enforced.evictedURLs == 0)
+        #expect(try storedURLs() == [site])
+    }
+
+    @Test func `a forecast of an unreachable limit names no snapshot and the attainable size`() throws {
+        for edition in 1...3 { try store.snapshot([page("/a", edition: edition)]) }
+        let folder = StoreFolder(store.scratch.file("rehearsal"))
+        let options = CollectionOptions(limit: 1000)
+        let forecast = try StoreWriter(store.folder).forecastCollection(options, in: folder)
+        #expect(forecast.snapshots.isEmpty && forecast.urls.isEmpty)
+        #expect(forecast.result.attainableByteCount ?? 0 > 1000)
+        #expect(try StoreWriter(store.folder).collectWithSearchIndex(options).droppedSnapshots == 0)
     }
 
     @Test func `the last snapshots of each site are kept, and the live one is among them`() throws {

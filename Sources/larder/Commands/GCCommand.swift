@@ -181,6 +181,14 @@ enum GCCommand {
                 "everything left is live, the search index, or the database; to remove the least recently served pages: "
                 + arguments.command(
                     "gc", ["--max-size", arguments.text(.maxSize) ?? "0", "--allow-incomplete"])
+        case .unreachable:
+            let size = Wording.bytes(report.attainableByteCount ?? report.byteCountAfter)
+            let limit = arguments.text(.maxSize) ?? "0"
+            return
+                "without all earlier snapshots, the store would take about \(size), so they stay; to remove them all the same: "
+                + arguments.command("gc", ["--keep-last", "1"])
+                + "; to remove the least recently served pages too: "
+                + arguments.command("gc", ["--max-size", limit, "--allow-incomplete"])
         case .disk:
             return "the database file could not be shrunk: \(report.shrinkFailure ?? "")"
         case .again:

@@ -175,15 +175,15 @@ enum PrefetchCommand {
         }
     }
 
-    /// Reduces the store to `--max-size`, if it is given. Returns `incomplete` if everything left is live
-    /// or pinned.
+    /// Reduces the store to `--max-size`, if it is given. Returns `incomplete` if what must stay is larger: live and pinned
+    /// pages, and the last earlier snapshot of each site if its removal would not be enough.
     static func enforceMaxSize(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
-        let report = try await arguments.larder.prune(limit: limit)
+        let report = try await arguments.larder.prune(limit: limit, enforcesLimit: true)
         guard !report.isWithinLimit else { return .done }
         let size = arguments.text(.maxSize) ?? ""
         terminal.fail(
-            "the store is larger than --max-size \(size), and everything left is live or pinned; to see what could be removed: "
+            "the store is larger than --max-size \(size), also without all that may be removed for it; to see what else could be: "
                 + arguments.command("gc", ["--max-size", size, "--allow-incomplete", "--dry-run"]))
         return .incomplete
     }
