@@ -21,14 +21,15 @@ enum SnapshotVersion: Equatable {
         case "today", "yesterday":
             let local = now + SystemClock.utcOffset(at: now)
             let midnight = local - local % Self.secondsPerDay
-            self = .atOrBefore(Self.endOfDay(from: midnight - (word == "today" ? 0 : Self.secondsPerDay)))
+            self = .atOrBefore(
+                SystemClock.endOfDay(from: midnight - (word == "today" ? 0 : Self.secondsPerDay)))
         default:
             if let name = SnapshotName(word) {
                 self = .name(name)
             } else if word.utf8.count >= "2026-11-29".utf8.count, let date = HTTPDate(iso8601: word) {
                 let isDay = !word.utf8.contains(UInt8(ascii: "T"))
                 self = .atOrBefore(
-                    isDay ? Self.endOfDay(from: date.secondsSinceEpoch) : date.secondsSinceEpoch)
+                    isDay ? SystemClock.endOfDay(from: date.secondsSinceEpoch) : date.secondsSinceEpoch)
             } else {
                 return nil
             }
@@ -36,15 +37,6 @@ enum SnapshotVersion: Equatable {
     }
 
     private static let secondsPerDay: Int64 = 86_400
-
-    /// The last second of a day in local time.
-    ///
-    /// - Parameter midnight: the time at which the day begins in UTC.
-    private static func endOfDay(from midnight: Int64) -> Int64 {
-        let end = midnight + secondsPerDay - 1
-        // The difference to UTC may change during the day.
-        return end - SystemClock.utcOffset(at: end - SystemClock.utcOffset(at: end))
-    }
 
     /// Returns the snapshot of a site that is meant; nil for the live one.
     ///

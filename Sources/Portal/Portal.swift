@@ -147,7 +147,7 @@ package struct Portal {
         return .redirect(to: address, fields: securityFields)
     }
 
-    /// The complete snapshot with the number, or the last one that was started by the end of the day and not rejected.
+    /// The complete snapshot with the number, or the last one that was started by the end of the day, in local time, and not rejected.
     private func snapshot(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64?
     {
         let sites = try cache.sites(reader)
@@ -162,7 +162,7 @@ package struct Portal {
         }
         guard let date = HTTPDate(iso8601: word) else { return nil }
         let isDay = !word.utf8.contains(UInt8(ascii: "T"))
-        let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
+        let end = isDay ? SystemClock.endOfDay(from: date.secondsSinceEpoch) : date.secondsSinceEpoch
         return complete().filter { $0.started <= end && !$0.isRejected }.max {
             ($0.started, $0.id) < ($1.started, $1.id)
         }?.id

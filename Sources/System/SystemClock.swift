@@ -36,6 +36,15 @@ package enum SystemClock {
         return localtime_r(&time, &local) == nil ? 0 : Int64(local.tm_gmtoff)
     }
 
+    /// The last second of a day in local time.
+    ///
+    /// - Parameter midnight: the time at which the day begins in UTC.
+    package static func endOfDay(from midnight: Int64) -> Int64 {
+        let end = midnight + 86_399
+        // The difference to UTC may change during the day.
+        return end - utcOffset(at: end - utcOffset(at: end))
+    }
+
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         clock_gettime(clock, &time)

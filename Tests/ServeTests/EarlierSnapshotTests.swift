@@ -42,7 +42,7 @@ import Web
         ("@2/https://www.cdn.test:81/", "http://port-81.www.past-2-cdn-test.localhost:PORT/"),
         ("@1970-01-01/https://example.test/", "http://past-2-example-test.localhost:PORT/"),
         ("@2026-11-20/https://cdn.test/a.js", "http://past-2-cdn-test.localhost:PORT/a.js"),
-        ("@3/https://example.test/", nil), ("@1969-12-31/https://example.test/", nil),
+        ("@3/https://example.test/", nil), ("@1969-12-30/https://example.test/", nil),
         ("@x/https://example.test/", nil),
         ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil), ("@bad-date/", nil),
         ("@", nil), ("@1", nil), ("@%3Cscript%3E/https://example.test/", nil),
