@@ -32,6 +32,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     package var isUpToDate = false
     /// Whether a server or the network caused the error, and not this machine.
     package var isServerFailure = false
+    /// The kind of the error of the store, if it is one.
+    package private(set) var storeReason: StoreError.Reason?
     /// The error, if the PostgreSQL server of the store is unreachable.
     package private(set) var unreachableStoreError: StoreError?
 
@@ -49,6 +51,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         error.isServerFailure = isServerFailure
         error.isExpired = isExpired
         error.isUpToDate = isUpToDate
+        error.storeReason = storeReason
         error.unreachableStoreError = unreachableStoreError
         return error
     }
@@ -62,6 +65,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     /// An error of the store. `.request` is an error of the input, everything else one of the machine.
     package init(_ error: StoreError) {
         self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
+        storeReason = error.reason
         if error.reason == .unreachable { unreachableStoreError = error }
     }
 
@@ -78,6 +82,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
             self.init(
                 .machine, "\(error.problem)\(Self.storedURLs(storedCount)); \(error.advice)",
                 remedy: error.remedy)
+            storeReason = error.reason
             if error.reason == .unreachable { unreachableStoreError = error }
         case .fetch:
             self.init(.machine, error.description + Self.storedURLs(storedCount))

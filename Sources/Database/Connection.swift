@@ -506,7 +506,7 @@ package final class Connection {
         }
         return StoreError(
             reason, doing: doing, path: path, detail: detail,
-            advice: "recover the intact content from it and the files beside it",
+            advice: "check it with: larder fsck; if it is damaged, recover the intact content",
             remedy: .repair)
     }
 }

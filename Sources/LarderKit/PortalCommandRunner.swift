@@ -31,7 +31,24 @@ struct PortalCommandRunner: Sendable {
             return (end, filter(outcome, of: command, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            return (.failed, filter([Phrase(.untranslated, error.description)], of: command, run))
+            let repair = error.remedy == .repair ? " (larder fsck --repair)" : ""
+            let cause = Self.cause(of: error).map { Phrase($0) }
+            let details = Phrase(cause == nil ? .untranslated : .errorDetails, error.description + repair)
+            return (.failed, filter([cause, details].compactMap { $0 }, of: command, run))
+        }
+    }
+
+    /// The cause of an error in the language of the user, who may not understand the message. Nil if the message alone says it.
+    static func cause(of error: LarderError) -> Sentence? {
+        switch error.storeReason {
+        case .busy: .errorStoreBusy
+        case .full: .errorDiskFull
+        case .denied: .errorNoPermission
+        case .unusable: .errorStoreDamaged
+        case .unreachable: .errorStoreUnreachable
+        case .failed: .errorStoreFailed
+        case .request, .missing: nil
+        case nil: error.isServerFailure ? .errorServerFailed : nil
         }
     }
 
@@ -277,9 +294,11 @@ struct PortalCommandRunner: Sendable {
             guard missing.failed == 0 else {
                 return Phrase(.siteStillMissing, site.name, Wording.number(missing.failed))
             }
-            guard missing.isComplete else { return nil }
-            let isLimited = missing.notFetched > 0 && !SiteReport.hasOnlyStartPages(site)
-            return Phrase(isLimited ? .siteCompleteWithinLimitsNow : .siteCompleteNow, site.name)
+            return switch SiteCompleteness(of: site, missing: missing) {
+            case .incomplete: nil
+            case .withinLimits: Phrase(.siteCompleteWithinLimitsNow, site.name)
+            case .complete, .onlyStartPages: Phrase(.siteCompleteNow, site.name)
+            }
         }
     }
 

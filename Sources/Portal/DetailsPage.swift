@@ -325,6 +325,10 @@ package struct DetailsPage: PortalPage {
                 } else {
                     html.text(name)
                 }
+                // Each site counts its snapshots from 1.
+                if rows.contains(where: { $0.site != row.site }) {
+                    html.element("div", ["class": "soft url"]) { $0.url(row.site) }
+                }
             }
             html.element("td") { html in
                 html.moment(row.fetched)

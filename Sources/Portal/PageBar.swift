@@ -269,14 +269,15 @@ struct BarFrame {
                         html.time(checked, now: now)
                     }
                 }
-                if let latest {
-                    html.element("span", ["class": "wide"]) { html in
-                        html.say(.barLatestIs)
-                        html.link(latest.address) { $0.time(latest.fetched, now: now) }
-                    }
-                }
             } else {
                 html.say(.notStoredBadge)
+            }
+        }
+        // Outside of the text that a narrow window cuts, because it has a link.
+        if let latest {
+            html.element("span", ["class": "latest wide"]) { html in
+                html.say(.barLatestIs)
+                html.link(latest.address) { $0.time(latest.fetched, now: now) }
             }
         }
         if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
@@ -319,9 +320,10 @@ struct BarFrame {
         .brand { display: inline-flex; align-items: center; gap: 6px; font-weight: 700; color: inherit; text-decoration: none; }
         .when { color: #5d594f; overflow: hidden; text-overflow: ellipsis; }
         .when strong { color: #2b2a27; }
+        .latest { color: #5d594f; margin-left: -10px; flex: none; }
         .off { flex: none; }
-        form { margin: 0 0 0 auto; }
-        input { font: inherit; height: 30px; width: 12rem; box-sizing: border-box; padding: 0 8px; border: 1px solid #8a8474;
+        form { margin: 0 0 0 auto; flex: 0 1 12rem; min-width: 5rem; }
+        input { font: inherit; height: 30px; width: 100%; box-sizing: border-box; padding: 0 8px; border: 1px solid #8a8474;
           border-radius: 6px; background: #fff; color: inherit; }
         a:focus-visible, input:focus-visible { outline: 2px solid #2f7d5b; outline-offset: -2px; }
         .narrow { display: none; }
@@ -330,7 +332,7 @@ struct BarFrame {
         @media (max-width: 36rem) { .when strong, .more { display: none; } .brand { font-size: 0; gap: 0; } body { font-size: 13px; } nav { padding-left: 8px; } }
         @media (prefers-color-scheme: dark) {
           body { background: #1f1e1b; color: #ece8de; border-color: #4a473f; }
-          a { color: #8fd0b0; } .when { color: #b8b2a4; } .when strong { color: #ece8de; } input { background: #2a2925; border-color: #8a8474; }
+          a { color: #8fd0b0; } .when, .latest { color: #b8b2a4; } .when strong { color: #ece8de; } input { background: #2a2925; border-color: #8a8474; }
         }
 
         """

@@ -128,6 +128,9 @@ enum PortalFrame {
                 html.commandButton(
                     "undo", .doUndo, about: job.command.title.text(in: context.language), context)
             }
+            if case .changeSettings(let site, _) = job.command, job.isGood, job.isOver, context.token != nil {
+                html.commandButton("update", .doUpdate, about: site, context, fields: [("site", site)])
+            }
             guard !job.isOver else { return }
             html.commandButton(
                 "stop", job.isPlanned ? .doCancel : .doStop,

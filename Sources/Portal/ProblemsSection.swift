@@ -74,7 +74,7 @@ struct ProblemsSection {
         }
         html.element("div", ["class": "orders"]) { html in
             html.commandButton(
-                "update", .doRetry, about: site.title, context, fields: [("site", site.site.name)])
+                "update", .doRetryAll, about: site.title, context, fields: [("site", site.site.name)])
             html.link(context.links.missing(of: site.id), ["class": "button quiet"], say: .allProblems)
         }
     }

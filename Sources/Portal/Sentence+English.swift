@@ -144,7 +144,7 @@ extension Sentence {
         case .doSaveSettings: "Save"
         case .doStop: "Stop"
         case .doCancel: "Cancel"
-        case .doRetryAll: "Retry all"
+        case .doRetryAll: "Update the site to retry all"
         case .doTryHTTP: "Try http://"
         case .doRetry: "Retry"
         case .doExport: "Export"
@@ -227,7 +227,7 @@ extension Sentence {
         case .wouldRemoveURL: "Would remove %1"
         case .settingsSaved:
             "Settings saved. What they exclude no longer counts as missing. Update the site to fetch what they add."
-        case .exported: "%1 files, file size %2."
+        case .exported: "%1 URLs, file size %2."
         case .exportedOpen: "Unpack the file and open START-HERE.html in its folder."
         case .exportDamaged: "Damaged responses that were left out: %1. Fetch them again."
         case .exportFailed: "Not in the export, because they could not be fetched: %1."
@@ -249,6 +249,16 @@ extension Sentence {
             "Only the user of this machine can install a timer. Open the portal there, or see: `larder help schedule`"
         case .mistakeFileGone: "The file no longer exists. Upload it again."
         case .removedSpace: "The next cleanup frees its space. Until then, the removal can be undone."
+        case .errorDetails: "%1"
+        case .errorStoreBusy:
+            "Another program is changing the site or the store. Try again when it has finished."
+        case .errorDiskFull: "The disk is full."
+        case .errorNoPermission: "Larder may not read or write the store."
+        case .errorStoreDamaged:
+            "The store cannot be read. To check it, stop the server and run this command: larder fsck"
+        case .errorStoreUnreachable: "The database server does not answer."
+        case .errorStoreFailed: "The disk or the database failed."
+        case .errorServerFailed: "The server or the network failed."
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
@@ -422,6 +432,7 @@ extension Sentence {
         case .advanced: "Advanced"
         case .manifest: "Manifest"
         case .trustedKeys: "Trusted keys"
+        case .kindHTML: "HTML files"
         case .kindImages: "Images"
         case .kindStyles: "Style sheets"
         case .kindFonts: "Fonts"
@@ -518,6 +529,7 @@ extension Sentence {
         case .failedCount: "%1 failed"
         case .complete: "Complete"
         case .completeWithinLimits: "Complete within its limits"
+        case .completeOnlyStartPages: "Complete: only this page"
         case .linksNotFetched: "%1 links not fetched"
         case .oneLinkNotFetched: "%1 link not fetched"
         case .incomplete: "Incomplete"
@@ -634,7 +646,7 @@ extension Sentence {
         case .linkedFrom: "Linked from"
         case .noLinkers: "No stored response links here."
         case .requestedNotLinked:
-            "No stored response contains a link to this URL. This page requested it first, perhaps by a script: "
+            "No stored response contains a link to this URL. A script of this page requested it first, or Larder took it from the text of a script, where it may be no URL: "
         case .noLinkersSoFar: "No links found so far."
         case .noMoreLinkers: "No more links found."
         case .noMoreLinkersSoFar: "No more links found so far."
@@ -647,7 +659,7 @@ extension Sentence {
         case .excludeHint:
             "If a URL fails each time, exclude it: updates then leave it out, and it no longer counts as failed."
         case .excludeProposed:
-            "The list of excluded URLs below has a new line. Save the settings, then update the site."
+            "The list of excluded URLs below has a new line. Save the settings: the URL then no longer counts as missing, and updates leave it out."
         case .toTheURL: "More about this URL"
         case .nextPrefetchHint: "The next update of the site fetches them."
         case .nextPrefetchHintForGET:

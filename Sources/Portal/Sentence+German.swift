@@ -144,7 +144,7 @@ extension Sentence {
         case .doSaveSettings: "Speichern"
         case .doStop: "Anhalten"
         case .doCancel: "Abbrechen"
-        case .doRetryAll: "Alle erneut versuchen"
+        case .doRetryAll: "Website aktualisieren und alle erneut versuchen"
         case .doTryHTTP: "Mit http:// versuchen"
         case .doRetry: "Erneut versuchen"
         case .doExport: "Exportieren"
@@ -232,7 +232,7 @@ extension Sentence {
         case .wouldRemoveURL: "Würde %1 entfernen"
         case .settingsSaved:
             "Einstellungen gespeichert. Was sie ausschließen, zählt nicht mehr als fehlend. Aktualisieren Sie die Website, um abzurufen, was sie hinzufügen."
-        case .exported: "%1 Dateien, Dateigröße %2."
+        case .exported: "%1 URLs, Dateigröße %2."
         case .exportedOpen: "Entpacken Sie die Datei und öffnen Sie START-HERE.html in ihrem Ordner."
         case .exportDamaged:
             "Beschädigte Antworten, die weggelassen wurden: %1. Rufen Sie sie noch einmal ab."
@@ -259,6 +259,16 @@ extension Sentence {
         case .mistakeFileGone: "Die Datei gibt es nicht mehr. Laden Sie sie noch einmal hoch."
         case .removedSpace:
             "Die nächste Bereinigung gibt den Platz frei. Bis dahin lässt sich das Entfernen rückgängig machen."
+        case .errorDetails: "Einzelheiten (englisch): %1"
+        case .errorStoreBusy:
+            "Ein anderes Programm ändert gerade die Website oder den Speicher. Versuchen Sie es noch einmal, wenn es fertig ist."
+        case .errorDiskFull: "Der Datenträger ist voll."
+        case .errorNoPermission: "Larder darf den Speicher nicht lesen oder nicht schreiben."
+        case .errorStoreDamaged:
+            "Der Speicher lässt sich nicht lesen. Um ihn zu prüfen, beenden Sie den Server, und starten Sie diesen Befehl: larder fsck"
+        case .errorStoreUnreachable: "Der Datenbankserver antwortet nicht."
+        case .errorStoreFailed: "Der Datenträger oder die Datenbank hat versagt."
+        case .errorServerFailed: "Der Server oder das Netz hat versagt."
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
@@ -437,6 +447,7 @@ extension Sentence {
         case .advanced: "Erweitert"
         case .manifest: "Manifest"
         case .trustedKeys: "Vertrauenswürdige Schlüssel"
+        case .kindHTML: "HTML-Dateien"
         case .kindImages: "Bilder"
         case .kindStyles: "Stylesheets"
         case .kindFonts: "Schriften"
@@ -536,6 +547,7 @@ extension Sentence {
         case .failedCount: "%1 fehlgeschlagen"
         case .complete: "Vollständig"
         case .completeWithinLimits: "Vollständig (mit Grenzen)"
+        case .completeOnlyStartPages: "Vollständig: nur diese Seite"
         case .linksNotFetched: "%1 Links nicht heruntergeladen"
         case .oneLinkNotFetched: "%1 Link nicht heruntergeladen"
         case .incomplete: "Unvollständig"
@@ -655,7 +667,7 @@ extension Sentence {
         case .linkedFrom: "Verlinkt von"
         case .noLinkers: "Keine gespeicherte Seite verweist hierher."
         case .requestedNotLinked:
-            "In den gespeicherten Inhalten steht kein Link hierher. Zuerst angefordert wurde die URL von dieser Seite, vielleicht durch ein Skript: "
+            "In den gespeicherten Inhalten steht kein Link hierher. Zuerst angefordert hat die URL ein Skript dieser Seite, oder Larder hat sie im Text eines Skripts gelesen, wo sie vielleicht keine URL ist: "
         case .noLinkersSoFar: "Bisher keine Links gefunden."
         case .noMoreLinkers: "Keine weiteren Links gefunden."
         case .noMoreLinkersSoFar: "Bisher keine weiteren Links gefunden."
@@ -668,7 +680,7 @@ extension Sentence {
         case .excludeHint:
             "Wenn eine URL jedes Mal fehlschlägt, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."
         case .excludeProposed:
-            "Die Liste der ausgeschlossenen URLs unten hat eine neue Zeile. Speichern Sie die Einstellungen, und aktualisieren Sie dann die Website."
+            "Die Liste der ausgeschlossenen URLs unten hat eine neue Zeile. Speichern Sie die Einstellungen: Die URL zählt dann nicht mehr als fehlend, und Aktualisierungen lassen sie aus."
         case .toTheURL: "Mehr zu dieser URL"
         case .nextPrefetchHint: "Die nächste Aktualisierung der Website ruft sie ab."
         case .nextPrefetchHintForGET:

@@ -87,6 +87,9 @@ package enum Sentence: String, Sendable, CaseIterable {
     case mistakeFileGone = "mistakeLost"
     case removedSpace
     case untranslated = "quoted"
+    case errorDetails, errorStoreBusy, errorDiskFull, errorNoPermission, errorStoreDamaged,
+        errorStoreUnreachable,
+        errorStoreFailed, errorServerFailed
 
     // The form of a prefetch and the settings of a site
     case formWhat, whatSite, whatPage, formAddress, formAddressHint, formMore, formScope, scopeHost,
@@ -125,7 +128,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case problems, allProblems, causeServerError, causeRefused, causeNoAddress, causeNotStored, causePart,
         causeOther, oneAsset, manyAssets, noChanges, addedCount, changedCount, goneCount, movedCount,
         confirmedAt,
-        advanced, manifest, trustedKeys, kindImages, kindStyles, kindFonts, kindMedia, kindDocuments,
+        advanced, manifest, trustedKeys, kindHTML, kindImages, kindStyles, kindFonts, kindMedia,
+        kindDocuments,
         kindData,
         kindOther, kindAdditional, toTheSite, viewProblem, viewProblems, jobLog, phaseFetching,
         phaseRendering, phaseStoring,
@@ -153,7 +157,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         moreOfFolder, byHost, moreHosts, mediaTypes, basedOnFirstResponses, mediaType, responses,
         notSpecified, snapshots, snapshot, started, state, actions, compareSnapshots, screenshots,
         liveBadge, storedState, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
-        completeWithinLimits, linksNotFetched, oneLinkNotFetched, incomplete, empty, siteFetched,
+        completeWithinLimits, completeOnlyStartPages, linksNotFetched, oneLinkNotFetched, incomplete, empty,
+        siteFetched,
         siteNotChecked, siteChecked, siteStarted, siteUnfinished,
         siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notFetchedHint, notCheckedYet
 

@@ -117,7 +117,7 @@ struct SiteCard {
         html.element("p", ["class": "line"]) { html in
             html.element(
                 "span", ["class": warns ? "badge warn" : "badge"],
-                say: state == .complete ? report.completeness : Self.word(for: state))
+                say: state == .complete ? report.completenessSentence : Self.word(for: state))
             if let shown = report.shown {
                 html.element("span") { html in
                     html.say(.cardFetched)
@@ -168,13 +168,17 @@ struct SiteCard {
 }
 
 extension SiteReport {
-    /// The state of a complete site in words: a limit or the scope may have left out links.
-    var completeness: Sentence {
-        countOfUnfetched > 0 ? .completeWithinLimits : .complete
+    /// The state of a complete site in words: the user's choices may leave out links.
+    var completenessSentence: Sentence {
+        switch completeness {
+        case .withinLimits: .completeWithinLimits
+        case .onlyStartPages: .completeOnlyStartPages
+        case .complete, .incomplete, nil: .complete
+        }
     }
 
     /// The number of links that were not fetched; 0 for a site that is one page because the user chose that.
-    var countOfUnfetched: Int { hasOnlyStartPages ? 0 : missing?.notFetched ?? 0 }
+    var countOfUnfetched: Int { completeness == .onlyStartPages ? 0 : missing?.notFetched ?? 0 }
 
     /// Writes the number of links that were not fetched, as a link to their list; nothing if there are none.
     func linkToUnfetched(to html: inout HTMLWriter, _ context: PortalContext) {

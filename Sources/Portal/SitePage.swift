@@ -244,7 +244,7 @@ extension SiteReport {
                     html.element("span", ["class": "badge warn"], say: .incomplete)
                 } else {
                     html.element(
-                        "span", ["class": "badge"], say: missing == nil ? .storedState : completeness)
+                        "span", ["class": "badge"], say: missing == nil ? .storedState : completenessSentence)
                 }
                 if let missing, missing.failed > 0 {
                     html.text(" ")
@@ -287,7 +287,7 @@ extension SiteReport {
             html.fact(
                 html.words(.figureSize),
                 tally.isEstimate ? html.words(.approximately, size) : html.language.figure(size))
-            html.writeCounts(of: missing, showsUnfetched: !hasOnlyStartPages)
+            html.writeCounts(of: missing, showsUnfetched: completeness != .onlyStartPages)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }
         guard countOfUnfetched > 0 else { return }

@@ -41,7 +41,7 @@ struct StorageByKind {
 
         var sentence: Sentence {
             switch self {
-            case .pages: .figurePages
+            case .pages: .kindHTML
             case .images: .kindImages
             case .scripts: .scripts
             case .styles: .kindStyles

@@ -54,6 +54,8 @@ public struct StatusReport: Sendable, Equatable {
         public let byteCount: Int64
         /// The numbers of missing URLs; nil if they are not known.
         public let missing: MissingURLCounts?
+        /// Whether the site is complete, and what was left out; nil if that is not known.
+        public let completeness: SiteCompleteness?
     }
 
     /// A snapshot of a site.
@@ -136,13 +138,15 @@ extension StatusReport.Figures {
         let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCountedResponses)
         (pages, byteCount) = (tally.pages, tally.byteCount)
         missing = .current(of: site, byStoredLinks: try walk?(reader, site, Self.maxVisitedURLs)?.counts)
+        completeness = missing.map { SiteCompleteness(of: site, missing: $0) }
     }
 }
 
 extension StatusReport.Figures: JSONObject {
     package var members: JSONMembers {
         [
-            "pages": pages, "bytes": byteCount, "complete": missing?.isComplete, "broken": missing?.broken,
+            "pages": pages, "bytes": byteCount, "complete": missing?.isComplete,
+            "completeness": completeness?.rawValue, "broken": missing?.broken,
             "failed": missing?.failed, "notFetched": missing?.notFetched,
         ]
     }
@@ -248,6 +252,34 @@ extension StatusReport.Snapshot: JSONObject {
     }
 }
 
+/// Whether the live snapshot of a site has everything, and what the user's choices left out. Commands, JSON and the portal
+/// use these words.
+public enum SiteCompleteness: String, Sendable, CaseIterable {
+    /// All URLs were fetched.
+    case complete
+    /// No URL failed, and the user wanted only the start pages.
+    case onlyStartPages
+    /// No URL failed. A limit, the scope or excluded URLs leave out links.
+    case withinLimits
+    /// Something failed, a limit of time or bytes ended the run, or a limit left out what a page needs.
+    case incomplete
+
+    package init(of site: Site, missing: MissingURLCounts) {
+        let settings = try? JSONValue.parse(site.settings.utf8.span)
+        let excludesURLs = settings?["exclude"]?.array?.isEmpty == false
+        self =
+            if !missing.isComplete {
+                .incomplete
+            } else if SiteReport.hasOnlyStartPages(site) {
+                .onlyStartPages
+            } else if missing.notFetched > 0 || excludesURLs {
+                .withinLimits
+            } else {
+                .complete
+            }
+    }
+}
+
 /// A site with its size, and whether it has everything that its pages need.
 package struct SiteReport: Sendable {
     /// The identifier of the site in the store.
@@ -262,8 +294,8 @@ package struct SiteReport: Sendable {
     package let needs: SiteNeeds?
     /// The numbers of missing URLs; nil if they are not known.
     package let missing: MissingURLCounts?
-    /// Whether the user wanted only the start pages. Links that were not fetched are then nothing to report.
-    package let hasOnlyStartPages: Bool
+    /// Whether the site is complete, and what was left out; nil if that is not known.
+    package let completeness: SiteCompleteness?
 
     /// - Parameters:
     ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
@@ -278,12 +310,29 @@ package struct SiteReport: Sendable {
         self.tally = tally
         self.needs = needs
         missing = .current(of: site, byStoredLinks: needs?.counts)
-        hasOnlyStartPages = Self.hasOnlyStartPages(site)
+        completeness = missing.map { SiteCompleteness(of: site, missing: $0) }
         let start = site.start.first ?? site.name
         var title = (try? JSONValue.parse(site.settings.utf8.span))?["title"]?.string
+        let isOwn = title != nil
         if title == nil { title = try reader.response(for: start)?.body?.title }
-        self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
+        self.title = Self.title(title ?? "", isOwn: isOwn, ofSiteAt: start)
     }
+
+    /// The title to show: the user's own, else that of the start page. A title that many start pages have gets the host of the
+    /// site. Without a title, the host.
+    package static func title(_ title: String, isOwn: Bool, ofSiteAt start: String) -> String {
+        if title.isEmpty { return name(of: start) }
+        return !isOwn && genericTitles.contains(title.lowercased()) ? "\(title) (\(name(of: start)))" : title
+    }
+
+    /// Titles of start pages that do not say which site it is.
+    private static let genericTitles: Set<String> = [
+        "contents", "documentation", "docs", "home", "home page", "homepage", "index", "introduction",
+        "main page", "overview",
+        "start", "start page", "table of contents", "untitled", "welcome", "einführung", "einleitung",
+        "hauptseite", "inhalt",
+        "startseite", "übersicht", "willkommen", "首页", "主页", "概述", "简介", "介绍", "目录", "欢迎",
+    ]
 
     /// Whether the settings of a site limit it to its start pages.
     package static func hasOnlyStartPages(_ site: Site) -> Bool {
@@ -316,7 +365,8 @@ extension SiteReport: JSONObject {
     /// The members with counts and sizes.
     package var countMembers: JSONMembers {
         [
-            "id": id, "title": title, "complete": isComplete, "pages": tally.pages,
+            "id": id, "title": title, "complete": isComplete,
+            "completeness": site.live == nil ? nil : completeness?.rawValue, "pages": tally.pages,
             "assets": tally.assets,
             "redirects": tally.redirects, "countsAreCapped": tally.isCapped, "bytes": tally.byteCount,
             "bytesAreEstimated": tally.isEstimate, "broken": missing?.broken, "failed": missing?.failed,

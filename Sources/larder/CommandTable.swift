@@ -227,7 +227,11 @@ extension CommandEntry {
                 Each prefetch or update makes a snapshot; they are numbered per site, from 1. 3+ is the
                 overlay on snapshot 3: the responses that a server or proxy loaded on top of it. A rejected snapshot did not go
                 live, for example because a login page came in place of the site.
+                """,
                 """
+                Responses are pages, assets, redirects, errors, and the copies of rendered pages. larder list also has the URLs
+                that only earlier snapshots have, because they are still served.
+                """,
             ], run: SnapshotsCommand.run),
         CommandEntry(
             name: "diff", operands: "SITE|PAGE [A] [B]|OLD NEW", operandCount: 1...3,

@@ -31,6 +31,37 @@ import Web
             command, JobRun(1, by: .localUser) { _ in })
     }
 
+    @Test(
+        arguments: [
+            (.busy, .errorStoreBusy), (.full, .errorDiskFull), (.denied, .errorNoPermission),
+            (.unusable, .errorStoreDamaged), (.unreachable, .errorStoreUnreachable),
+            (.failed, .errorStoreFailed), (.request, nil), (.missing, nil),
+        ] as [(StoreError.Reason, Sentence?)])
+    func `a failed job names the cause in the language of the user`(
+        reason: StoreError.Reason, cause: Sentence?
+    ) {
+        let error = LarderError(StoreError(reason, doing: "read", path: "/store", detail: "no"))
+        #expect(PortalCommandRunner.cause(of: error) == cause)
+        #expect(PortalCommandRunner.cause(of: error.addingClause("the site stays")) == cause)
+        #expect(PortalCommandRunner.cause(of: LarderError(.input, "no URL")) == nil)
+    }
+
+    @Test func `a cleanup that cannot reach its limit removes no snapshot and names the attainable size`()
+        async throws
+    {
+        origin.on("/two", .page(String(repeating: "other words ", count: 3000)))
+        var options = PrefetchOptions()
+        options.browser = ""
+        _ = try await larder.update(options: options)
+        for command in [PortalCommand.forecast(limit: "1 kB"), .collect(limit: "1 kB")] {
+            let (end, outcome) = run(command)
+            #expect(end == .done)
+            #expect(outcome.map(\.sentence).contains(.limitUnreachable), "\(outcome)")
+            #expect(outcome.map(\.sentence).contains(.limitAttainable))
+        }
+        #expect(try await larder.snapshots().sites[0].snapshots.count == 2)
+    }
+
     @Test func `a fetched URL is reported as stored, and nothing is said of a site that was complete before`()
     {
         let (end, outcome) = run(.fetch(url: origin.url("/two")))

@@ -442,8 +442,16 @@ import Web
         let field = "name=\"site\" value=\"\(site)\""
         #expect(text(of: [settings]).contains(field))
         #expect(!text(of: [settings, update]).contains(field))
+        /// The notice on the page of the settings, to which the browser returns.
+        func notice() -> String {
+            var html = HTMLWriter()
+            PortalFrame.writeNotice(settings, to: &html, context)
+            return String(decoding: html.bytes, as: UTF8.self)
+        }
+        #expect(notice().contains(field) && notice().contains("Update"))
         context.token = nil
         #expect(!text(of: [settings]).contains(field))
+        #expect(!notice().contains(field))
     }
 
     @Test func `a fetch that got nothing has failed, and offers a retry and the URL`() {

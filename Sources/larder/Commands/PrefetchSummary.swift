@@ -280,7 +280,12 @@ enum PrefetchSummary {
         } else if report.isPublished {
             if let limit = report.limit {
                 let state = report.isCutShort ? "Not complete" : "Limited as requested"
-                lines.append("\(state): \(limit)\(Remedy.hint(report.remedy)); to continue:")
+                // The limit counts requested pages. Those that do not exist are not in the number of pages.
+                let note =
+                    (report.maxPages.map { report.pages < $0 } ?? false)
+                        && report.missing.contains { $0.isBroken }
+                    ? ", with pages that do not exist" : ""
+                lines.append("\(state): \(limit)\(note)\(Remedy.hint(report.remedy)); to continue:")
                 // The suggested command doubles the limit of pages; the same limit would end the run at
                 // once.
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]

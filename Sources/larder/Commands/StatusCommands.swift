@@ -61,7 +61,9 @@ enum StatusCommand {
                 site.figures.map { Wording.number($0.pages) } ?? "-",
                 site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
                 count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
-                count(site.figures?.missing?.notFetched),
+                // As in the portal: the links of a site that is one page because the user chose that are nothing to report.
+                count(
+                    site.figures?.completeness == .onlyStartPages ? nil : site.figures?.missing?.notFetched),
                 site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
             ])
         }
