@@ -139,6 +139,20 @@ import Web
         #expect(report.map { $0.responses <= 1 } ?? true, "\(String(describing: report))")
     }
 
+    @Test func `files after a damaged header are imported`() throws {
+        // Zeros in the file with the damaged header do not look like the end of the archive.
+        try home.write("<title>b</title>" + String(repeating: "\0", count: 4096), to: "f/example.com/b.html")
+        try home.write("<title>c</title>", to: "f/example.com/c.html")
+        var bytes = try WholeFile.read(tar("f.tar", ["--format=ustar", "--sort=name"]), atMost: 1 << 20)
+        #expect(bytes[1024..<1536].starts(with: "./example.com/b.html".utf8))
+        bytes[1024 + 150] ^= 1
+        try home.write(bytes, to: "bad.tar")
+        let report = try importTar(home.file("bad.tar"))
+        #expect(report.responses == 2, "\(report)")
+        #expect(report.refused.map(\.reason) == ["there is no header of an entry"], "\(report)")
+        #expect(try site.storedResponses().contains { $0.hasPrefix("https://example.com/c.html ") })
+    }
+
     @Test func `a truncated tar file gives its complete files`() throws {
         let bytes = try WholeFile.read(tar("f.tar", ["--sort=name"]), atMost: 1 << 20)
         try home.write(Array(bytes[..<2100]), to: "cut.tar")

@@ -80,7 +80,8 @@ final class TarFile: FileSource {
         var isSparse = false
     }
 
-    /// Reads all headers. A fault ends the list, because the position of the next entry is then unknown.
+    /// Reads all headers. After a damaged one, it looks for the next block that is a header, since the size of the entry is
+    /// unknown. Other faults end the list.
     private func readEntries() throws(ArchiveError) {
         let file = try ArchiveError.wrapping { () throws(SystemError) in
             try File(path, O_RDONLY, doing: "read")
@@ -92,12 +93,19 @@ final class TarFile: FileSource {
             }
         }
         var (offset, extended) = (Int64(0), ExtendedHeader())
+        var isAfterDamage = false
         while offset + Int64(Header.byteCount) <= end {
             let block = try bytes(offset, Int64(Header.byteCount))
-            if block.allSatisfy({ $0 == 0 }) { return }
+            // Blocks of zeros end the archive. After a damaged header, they may be part of a file.
+            if !isAfterDamage, block.allSatisfy({ $0 == 0 }) { return }
             guard let header = Header(block) else {
-                return addFault("there is no header of an entry", "byte \(offset)")
+                if !isAfterDamage { addFault("there is no header of an entry", "byte \(offset)") }
+                isAfterDamage = true
+                extended = ExtendedHeader()
+                offset += Int64(Header.byteCount)
+                continue
             }
+            isAfterDamage = false
             offset += Int64(Header.byteCount)
             let displayName = FileName.text(extended.name ?? header.name)
             let byteCount =
