@@ -96,7 +96,8 @@ struct JobsPage: PortalPage {
             html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
         }
         let isOutdated = isOutdatedPreview(job)
-        let lines = isOutdated ? [Phrase(.previewOutdated)] : job.outcome.prefix(60)
+        let note: Sentence = isCarriedOutPreview(job) ? .previewCarriedOut : .previewOutdated
+        let lines = isOutdated ? [Phrase(note)] : job.outcome.prefix(60)
         var openLines = maxOpenLines(of: job)
         if lines.count - openLines < Self.minFoldedLines { openLines = lines.count }
         for line in lines.prefix(openLines) { html.outcomeLine(line) }
@@ -202,6 +203,14 @@ struct JobsPage: PortalPage {
     /// Whether the job is a preview, and a later job may have changed what its cleanup would do.
     private func isOutdatedPreview(_ job: PortalJob) -> Bool {
         job.isPreview && jobs.last(where: { $0.command.changesCleanup })?.number != job.number
+    }
+
+    /// Whether the cleanup that the job previews is the last command that changed anything.
+    private func isCarriedOutPreview(_ job: PortalJob) -> Bool {
+        guard case .forecast(let limit) = job.command,
+            case .collect(let other) = jobs.last(where: { $0.command.changesCleanup })?.command
+        else { return false }
+        return limit == other
     }
 
     /// Whether the job is a preview with a later one, which is shown instead.

@@ -195,6 +195,7 @@ extension Sentence {
         case .cleanupLastSnapshot: "%2 的快照 %1，%3，%4：该站点仅存的旧版本"
         case .cleanupNothing: "清理不会删除任何快照或网页。"
         case .previewOutdated: "此预览已过时：之后有内容发生了变化。"
+        case .previewCarriedOut: "此预览对应的清理已执行。"
         case .cleanupIndex: "搜索索引中未使用的空间：%1。"
         case .cleanedSnapshots: "已删除 %1 个快照。"
         case .cleanedFiles: "已删除存储的文件：%1 个。"
@@ -612,7 +613,7 @@ extension Sentence {
 
         // Missing URLs of a site
         case .requestedNotStored: "未能应答的请求"
-        case .noMisses: "没有此类请求。"
+        case .noMisses: "没有记录到对未存储网址的请求。"
         case .doExclude: "排除"
         case .excludeHint: "如果某个网址每次都失败，可将其排除：更新时会跳过它，也不再计为失败。"
         case .excludeProposed: "下方的排除列表中新增了一行。请保存设置：该 URL 将不再计为缺失，更新时也会跳过。"

@@ -208,6 +208,7 @@ extension Sentence {
         case .cleanupLastSnapshot: "Snapshot %1 of %2, %3, %4: the last earlier version of this site"
         case .cleanupNothing: "No snapshot and no page will be removed."
         case .previewOutdated: "This preview is out of date, because something was changed after it."
+        case .previewCarriedOut: "The cleanup of this preview was carried out."
         case .cleanupIndex: "Unused space in the search index: %1."
         case .cleanedSnapshots: "Snapshots removed: %1."
         case .cleanedFiles: "Stored files removed: %1."
@@ -654,7 +655,7 @@ extension Sentence {
 
         // Missing URLs of a site
         case .requestedNotStored: "Unanswered requests"
-        case .noMisses: "No such requests recorded."
+        case .noMisses: "No request for a URL that is not stored has been recorded."
         case .doExclude: "Exclude"
         case .excludeHint:
             "If a URL fails each time, exclude it: updates then leave it out, and it no longer counts as failed."

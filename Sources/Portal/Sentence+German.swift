@@ -212,6 +212,7 @@ extension Sentence {
         case .cleanupLastSnapshot: "Snapshot %1 von %2, %3, %4: die letzte frühere Fassung dieser Website"
         case .cleanupNothing: "Die Bereinigung entfernt weder Snapshots noch Seiten."
         case .previewOutdated: "Diese Vorschau ist veraltet, denn danach wurde etwas geändert."
+        case .previewCarriedOut: "Die Bereinigung dieser Vorschau wurde ausgeführt."
         case .cleanupIndex: "Ungenutzter Platz im Suchindex: %1."
         case .cleanedSnapshots: "Entfernte Snapshots: %1."
         case .cleanedFiles: "Entfernte gespeicherte Dateien: %1."
@@ -675,7 +676,7 @@ extension Sentence {
 
         // Missing URLs of a site
         case .requestedNotStored: "Unbeantwortete Anfragen"
-        case .noMisses: "Bisher keine."
+        case .noMisses: "Es wurde keine Anforderung einer nicht gespeicherten URL aufgezeichnet."
         case .doExclude: "Ausschließen"
         case .excludeHint:
             "Wenn eine URL jedes Mal fehlschlägt, schließen Sie sie aus: Aktualisierungen lassen sie dann weg, und sie zählt nicht mehr als fehlgeschlagen."

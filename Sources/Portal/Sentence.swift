@@ -69,7 +69,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case cleanupPreview = "wouldCollect"
     case cleanupOneSnapshot, cleanupSnapshots, fetchedStored, siteCompleteNow, siteCompleteWithinLimitsNow,
         siteStillMissing,
-        pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, previewOutdated, cleanupIndex,
+        pageAlsoStored, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, previewOutdated,
+        previewCarriedOut, cleanupIndex,
         cleanedSnapshots,
         cleanedFiles, cleanedIndex, cleanedUnused,
         limitMissed,

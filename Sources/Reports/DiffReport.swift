@@ -17,6 +17,9 @@ public struct DiffReport: Sendable, Equatable {
     public let gone: [String]
     /// Pages and assets whose URL changed.
     public let moved: [Move]
+    /// The number of pages of the earlier snapshot that the run of the later one did not fetch, for example because of a limit
+    /// of pages. They are still served, so that they are in none of the lists.
+    public let unfetchedPages: Int
 
     /// A body that is unchanged, byte for byte, but has another URL.
     public struct Move: Sendable, Equatable {
@@ -38,6 +41,8 @@ public struct DiffReport: Sendable, Equatable {
         changed = difference.changed
         gone = difference.gone
         moved = difference.moved.map { Move(from: $0.from, to: $0.to) }
+        let isRun = from.base == nil && to.base == nil
+        unfetchedPages = isRun ? try reader.unfetchedPageCount(from: from.id, to: to.id) : 0
     }
 
     /// The report as JSON.
@@ -50,7 +55,7 @@ extension DiffReport: JSONObject {
             "site": site, "from": from.number, "fromOverlay": IfAny(from.isOverlay ? true : nil),
             "to": to.number, "toOverlay": IfAny(to.isOverlay ? true : nil), "added": added,
             "changed": changed,
-            "gone": gone, "moved": moved,
+            "gone": gone, "moved": moved, "unfetchedPages": IfAny(unfetchedPages > 0 ? unfetchedPages : nil),
         ]
     }
 }

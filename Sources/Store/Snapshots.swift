@@ -43,6 +43,21 @@ extension StoreReader {
             from: try responses(asOf: first, canonical), to: try responses(asOf: second, canonical))
     }
 
+    /// Returns the number of pages of a snapshot that a later one did not fetch, for example because of a limit of pages. The
+    /// later one does not contain them, but its readers still see them.
+    package func unfetchedPageCount(from first: Int64, to second: Int64) throws(StoreError) -> Int {
+        guard first < second else { return 0 }
+        let count = try prepare(
+            """
+            SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS old
+            WHERE old.role = 0 AND old.request = '' AND old.status < 300 AND NOT EXISTS (
+                SELECT 1 FROM response AS new
+                WHERE new.url = old.url AND new.request = '' AND \(Schema.isPart(of: "?2", "new")))
+            """
+        ).first(.integer(first), .integer(second)) { $0.integer(0) }
+        return Int(count ?? 0)
+    }
+
     /// Returns, for each body whose bytes are stored in several forms, the first body with these bytes.
     private func canonicalBodies() throws(StoreError) -> [Int64: Int64] {
         var first: [Int64: Int64] = [:]

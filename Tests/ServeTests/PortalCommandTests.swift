@@ -342,6 +342,26 @@ import Web
         #expect(newer.split(separator: "Cleanup preview").count == 2, "\(newer)")
     }
 
+    @Test(arguments: [("5M", true), ("6M", false)])
+    func `a preview says that its cleanup was carried out, unless another one was`(
+        limit: String, isCarriedOut: Bool
+    ) {
+        let commands = [PortalCommand.forecast(limit: "5M"), .collect(limit: limit)]
+        let jobs = commands.enumerated().map { index, command in
+            PortalJob(
+                number: index + 1, command: command, principal: .localUser, end: .done, outcome: [],
+                addedAt: 0)
+        }
+        let context = PortalContext(
+            layout: OriginLayout(port: 8080), links: PortalLinks(), hasProxy: false, now: 0,
+            address: "/-/jobs", jsonAddress: "/-/jobs")
+        var html = HTMLWriter()
+        JobsPage(jobs, now: 0).write(to: &html, context)
+        let text = String(decoding: html.bytes, as: UTF8.self)
+        #expect(text.contains("The cleanup of this preview was carried out.") == isCarriedOut, "\(text)")
+        #expect(text.contains("This preview is out of date") != isCarriedOut)
+    }
+
     @Test func `a page of a removed site links to where the removal can be undone, and offers no prefetch`() {
         var page = MissPage(url: "https://example.test/a", isNoted: false)
         page.removedSite = "https://example.test/"

@@ -80,6 +80,9 @@ import Testing
         #expect(back.gone == ["/more"])
         #expect(back.moved == [SnapshotDifference.Move(from: "/new", to: "/old")])
         #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
+        // The second run did not fetch `/unreached`, which its readers still see.
+        #expect(try StoreReader(folder).unfetchedPageCount(from: first, to: second) == 1)
+        #expect(try StoreReader(folder).unfetchedPageCount(from: second, to: first) == 0)
     }
 
     @Test

@@ -199,6 +199,12 @@ enum DiffCommand {
                     ? "no difference"
                     : "\(report.added.count) added, \(report.changed.count) changed, "
                         + "\(report.gone.count) gone, \(report.moved.count) moved"))
+        if report.unfetchedPages > 0 {
+            let pages = Wording.count(report.unfetchedPages, "page")
+            lines.append(
+                "\(pages) of snapshot \(report.from) not fetched for snapshot \(report.to), and still served as before"
+            )
+        }
         return lines.joined(separator: "\n")
     }
 }

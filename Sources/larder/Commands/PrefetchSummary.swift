@@ -147,6 +147,12 @@ enum PrefetchSummary {
                         ? "no URL changed"
                         : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", list)))")
             )
+            if changes.unfetchedPages > 0 {
+                let pages = Wording.count(changes.unfetchedPages, "page")
+                lines.append(
+                    "  \(pages) of snapshot \(changes.from) not fetched this time, and still served as before"
+                )
+            }
             let named =
                 changes.added.map { "added \($0)" } + changes.changed.map { "changed \($0)" }
                 + changes.moved.map { "moved \($0.from) to \($0.to)" } + changes.gone.map { "gone \($0)" }
