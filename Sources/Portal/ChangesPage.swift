@@ -23,6 +23,8 @@ struct ChangesPage: PortalPage {
     let kind: Kind?
     /// The number of the page of that list, from 0.
     let page: Int
+    /// The titles of the listed pages by their URLs.
+    private var titles: [String: String] = [:]
     let section = PortalSection.sites
 
     /// Compares the snapshots with these names. By default compares the live snapshot with the one before it.
@@ -38,8 +40,24 @@ struct ChangesPage: PortalPage {
             (difference, hasScreenshots) = (nil, false)
             return
         }
-        difference = try DiffReport(of: site, from: from, to: to, reader)
+        let difference = try DiffReport(of: site, from: from, to: to, reader)
+        self.difference = difference
         hasScreenshots = try reader.hasScreenshots(of: site)
+        for kind in Kind.allCases where self.kind == nil || self.kind == kind {
+            for index in listedIndices(of: difference.count(kind)) {
+                let (href, _) = difference.change(kind, at: index)
+                if let title = try reader.response(for: href)?.body?.title, !title.isEmpty {
+                    titles[href] = title
+                }
+            }
+        }
+    }
+
+    /// The part of a list that the page shows: its beginning if all lists are shown, else the current page of it.
+    private func listedIndices(of count: Int) -> Range<Int> {
+        let length = kind == nil ? PortalLimits.maxListItems : PortalLimits.maxListItems * 4
+        let start = kind == nil ? 0 : min(page * length, count)
+        return start..<min(start + length, count)
     }
 
     let title = "Changes between snapshots"
@@ -90,7 +108,7 @@ struct ChangesPage: PortalPage {
         }
     }
 
-    /// Writes one list of changed URLs: its beginning if all lists are shown, else the current page of it.
+    /// Writes one list of changed URLs, each with the title of its page if it has one.
     private func writeChangedURLs(
         _ kind: Kind, _ difference: DiffReport, to html: inout HTMLWriter, _ context: PortalContext
     ) {
@@ -98,12 +116,16 @@ struct ChangesPage: PortalPage {
         guard count > 0 else { return }
         html.element(
             "h2", say: Phrase(.nameAndCount, html.words(Self.sentence(for: kind)), Wording.number(count)))
-        let length = self.kind == nil ? PortalLimits.maxListItems : PortalLimits.maxListItems * 4
-        let start = self.kind == nil ? 0 : min(page * length, count)
+        let indices = listedIndices(of: count)
         html.element("ul", ["class": "list"]) { html in
-            for index in start..<min(start + length, count) {
+            for index in indices {
                 html.element("li") { html in
                     let (href, target) = difference.change(kind, at: index)
+                    if let title = titles[href] {
+                        html.element("span", ["class": "name"]) {
+                            $0.isolatedText(Wording.cut(title, to: 120))
+                        }
+                    }
                     html.link(context.links.details(href), ["class": "url"]) { $0.url(href) }
                     if kind == .changed, let from, let to {
                         html.text(" ")
@@ -119,7 +141,7 @@ struct ChangesPage: PortalPage {
                 }
             }
         }
-        guard start + length < count else { return }
+        guard indices.upperBound < count else { return }
         let next = self.kind == nil ? 0 : page + 1
         let address = context.links.changes(
             of: site.id, from: from?.name, to: to?.name, kind: kind.rawValue, page: next)

@@ -325,6 +325,7 @@ import Web
         for words in ["Added: 1", "Changed: 1", "Gone: 1", "/-/page?url=https://example.test/new"] {
             #expect(page.contains(words), "\(words)")
         }
+        #expect(page.contains("<span class=\"name\"><bdi>New</bdi></span>"), "\(page)")
         let back = try shelf.get("/-/sites/1/changes?from=2&to=1&format=json").json()
         #expect(back["gone"]?.array?.map(\.string) == ["https://example.test/new"])
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=7").status == 200)
