@@ -79,10 +79,12 @@ struct HomePage: PortalPage {
     var refreshWithoutScript: Int? { removal?.isOver == false ? 5 : nil }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        // At the top, so that the button that reverses the removal is visible without scrolling.
+        html.element("div", ["id": "removal", "data-renew": ""]) { html in
+            if let removal { PortalFrame.writeNotice(removal, to: &html, context) }
+        }
         guard !cards.isEmpty else {
-            html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
-                if let removal { PortalFrame.writeNotice(removal, to: &html, context) }
-            }
+            html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { _ in }
             return writeWelcome(to: &html, context)
         }
         if context.token != nil {
@@ -101,7 +103,6 @@ struct HomePage: PortalPage {
         if shown.isEmpty { html.element("p", ["class": "soft", "role": "status"], say: .noMatchingSites) }
         // `JobsScript` replaces the cards when a job starts or ends.
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
-            if let removal { PortalFrame.writeNotice(removal, to: &html, context) }
             guard !shown.isEmpty else { return }
             html.element("ul", ["class": "cards"]) { html in
                 for card in shown { card.write(to: &html, context) }
