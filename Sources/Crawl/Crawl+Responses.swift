@@ -171,12 +171,12 @@ extension Crawl {
     /// so that a crawl gives up on a server that sends a few bytes at a time.
     private static let minPartBytes = 16 * 1024
 
-    /// Follows the links of the stored response for a URL that failed, and notes in `keptFromBefore` that this response
+    /// Follows the links of the stored response for a URL that failed, and notes that this response
     /// stays in its earlier snapshot. Does nothing for a URL that succeeded, is gone (404, 410), or will be retried.
     func fallBack(_ number: UInt32, to stored: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
-            keptFromBefore.insert(number)
+            frontier.noteKept(number)
             // A failed request has no network zone, so the zone of the stored response applies to its links.
             try apply(.connected(number, from: stored.flags.zone))
             try followLinks(of: number, stored, mayLeaveOut: false)

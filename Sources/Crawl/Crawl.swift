@@ -46,8 +46,6 @@ package final class Crawl {
     var required: Requirements
     /// `Snapshot.id` of the snapshot that this run makes.
     private let snapshotID: Int64
-    /// The failed URLs for which an earlier snapshot has a response.
-    var keptFromBefore: Set<UInt32> = []
     /// Nil if every new response replaces the stored one.
     let replacements: ReplacementGuard?
     /// URLs whose new responses were rejected, some of them only after they had been stored.
@@ -266,8 +264,7 @@ package final class Crawl {
     /// Adds to the report what the frontier and the plan say about the whole run.
     private func completeReport() {
         report.complete(
-            from: frontier, keptFromBefore, rejected: rejectedReasons,
-            isInterrupted: interruption.isRequested,
+            from: frontier, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
             limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
         report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
         report.rendering.count(frontier.renderScheduler)
@@ -418,7 +415,7 @@ extension Crawl {
         guard let cacheLookup else { return }
         let url = frontier.url(number)
         if try storing({ () throws(StoreError) in try cacheLookup.hasResponse(for: url) }) {
-            keptFromBefore.insert(number)
+            frontier.noteKept(number)
         }
     }
 

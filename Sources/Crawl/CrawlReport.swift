@@ -6,7 +6,7 @@ package import Web
 /// The result of a crawl.
 ///
 /// The driver (`Crawl`) adds each finished request while the crawl runs (`add(_:)`), and the URLs of the frontier once, at
-/// the end (`complete(from:_:)`). Each URL is then stored (`pages`, `assets`, `redirects`), without a usable response
+/// the end (`complete(from:)`). Each URL is then stored (`pages`, `assets`, `redirects`), without a usable response
 /// (`missing`), left out (`skipped`) or a wrong guess. These URLs are not counted: loaded sitemaps, URLs of other workers,
 /// login pages that another URL redirects to, URLs to which only responses of an update file link
 /// (`SkipReason.notSupplied`), and URLs that an interrupted run did not reach.
@@ -21,7 +21,7 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var isInterrupted = false
     /// Whether the new snapshot has the same content as the live one. The live one then stays, and `snapshot` is its number.
     public package(set) var isUnchanged = false
-    /// Whether the snapshot is live. Between `complete(from:_:)` and the end of the run: whether it may be published.
+    /// Whether the snapshot is live. Between `complete(from:)` and the end of the run: whether it may be published.
     public package(set) var isPublished = false
     /// Whether the snapshot is complete, but was rejected.
     public package(set) var isRejected = false
@@ -313,12 +313,11 @@ extension CrawlReport {
     /// far as the frontier shows it. `Crawl` and `CrawlEnding` may change that decision.
     ///
     /// - Parameters:
-    ///   - keptFromBefore: the entries with a stored response of an earlier snapshot, which is still served.
     ///   - rejected: the entries whose new responses were rejected in favour of the stored ones.
     ///   - reached: the limit that ended the run, if the frontier did not notice it.
     mutating func complete(
-        from frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
-        rejected: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
+        from frontier: borrowing Frontier, rejected: [UInt32: ReplacementCheck.Reason] = [:],
+        isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
         var hasStoredStart = false
@@ -337,7 +336,7 @@ extension CrawlReport {
                 hasStoredStart = hasStoredStart || entry.isStart && entry.state == .done
                 missing.append(
                     missingURL(
-                        number, .rejected(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
+                        number, .rejected(reason), frontier, isKeptFromBefore: entry.isKeptFromBefore
                     ))
                 continue
             }
@@ -363,7 +362,7 @@ extension CrawlReport {
                 // A recorded miss has no referrer, so the chain of its redirects begins with it.
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
                 var miss = missingURL(
-                    number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
+                    number, failure, frontier, isKeptFromBefore: entry.isKeptFromBefore)
                 miss.isRecordedMiss = true
                 missing.append(miss)
             case .failed(let failure) where failure.isOfSession && entry.isRedirectTarget:
@@ -373,7 +372,7 @@ extension CrawlReport {
                 wrongGuesses += 1
             case .failed(let failure):
                 missing.append(
-                    missingURL(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+                    missingURL(number, failure, frontier, isKeptFromBefore: entry.isKeptFromBefore))
             // A response of an update file links to the URL. An update does not request links, and the response may be
             // stored already.
             case .skipped(.notSupplied): break

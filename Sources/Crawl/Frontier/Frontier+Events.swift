@@ -320,6 +320,8 @@ extension Frontier {
         let isSoftNotFound: Bool
         /// Whether its response was stored as that of a page before the entry became an asset.
         let isStoredAsPage: Bool
+        /// Whether an earlier snapshot has a response for the entry, which stays in place.
+        let isKeptFromBefore: Bool
         /// Whether a redirect led to this URL.
         let isRedirectTarget: Bool
         let state: EntryState

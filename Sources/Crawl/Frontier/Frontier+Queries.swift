@@ -36,6 +36,10 @@ extension Frontier {
 
 /// Queries of the driver about single entries.
 extension Frontier {
+    /// Notes that an earlier snapshot has a response for the entry, which stays in place. No event, because it decides
+    /// nothing in the frontier: the report reads it.
+    mutating func noteKept(_ number: UInt32) { records[Int(number)].flags.insert(.isKeptFromBefore) }
+
     /// The numbers of all entries, in the order of discovery.
     var numbers: Range<UInt32> { 0..<UInt32(records.count) }
 

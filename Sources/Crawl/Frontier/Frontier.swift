@@ -5,8 +5,8 @@ internal import Web
 /// without I/O or clock: events and the time go in, actions and tasks come out.
 ///
 /// The driver passes each event to `apply` and carries out the returned actions, and calls `next` until it
-/// returns nil. It changes the frontier only by these two functions and, as one of several workers, by those
-/// named `take`. Other members are internal because the extensions are in several files. The type is
+/// returns nil. It changes the frontier only by these two functions, by `noteKept` and, as one of several
+/// workers, by those named `take`. Other members are internal because the extensions are in several files. The type is
 /// noncopyable because after a copy, the next change would copy all arrays of the state. Therefore none of its
 /// methods can be passed as a function: Swift 6.3 crashes on `map(url)`, where `map { url($0) }` works.
 ///

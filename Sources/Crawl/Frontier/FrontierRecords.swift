@@ -55,6 +55,8 @@ extension Frontier {
             static let wasRequestedAgain = Flags(rawValue: 32768)
             /// Whether the page says `nofollow`. It may be rendered, but its links are not followed.
             static let isNofollow = Flags(rawValue: 65536)
+            /// Whether an earlier snapshot has a response for the entry, which stays in place (`noteKept`).
+            static let isKeptFromBefore = Flags(rawValue: 131072)
         }
 
         /// A number that no entry has.
@@ -302,7 +304,9 @@ extension Frontier {
             isStart: record.flags.contains(.isStart), role: record.role,
             isGuess: record.flags.contains(.isGuess),
             isSoftNotFound: record.flags.contains(.isSoftNotFound),
-            isStoredAsPage: record.flags.contains(.isStoredAsPage), isRedirectTarget: record.redirects > 0,
+            isStoredAsPage: record.flags.contains(.isStoredAsPage),
+            isKeptFromBefore: record.flags.contains(.isKeptFromBefore),
+            isRedirectTarget: record.redirects > 0,
             state: state(number), attempts: Int(record.attempts), depth: Int(record.depth))
     }
 

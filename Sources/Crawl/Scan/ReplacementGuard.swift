@@ -81,7 +81,7 @@ extension Crawl {
         redirects[number] = nil
         let stored = try storing { () throws(StoreError) in try cacheLookup?.earlierResponse(for: url) }
         guard let stored else { return }
-        keptFromBefore.insert(number)
+        frontier.noteKept(number)
         try store(response(number, stored, fields: stored.fields, fetched: stored.fetched))
         guard !isEnding, stored.body != nil else { return }
         try followLinks(of: number, stored, mayLeaveOut: false)

@@ -45,7 +45,7 @@ extension Crawl {
         } catch {
             failure = failure ?? error
         }
-        report.complete(from: frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.complete(from: frontier, isInterrupted: interruption.isRequested)
         report.isPublished = false
         sync.reportTallies(report.workTallies)
         do throws(StoreError) {
