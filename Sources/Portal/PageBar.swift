@@ -309,7 +309,8 @@ struct BarFrame {
 
     /// The path of the style sheet, which changes with its content.
     static let stylePath = PortalStyle.path(of: style, "bar", "css")
-    /// The style of the frame. In a narrow window a link replaces the search field.
+    /// The style of the frame. The search field shrinks before any text is cut; with a smaller factor, texts shrink by a part of
+    /// a pixel and get an ellipsis. In a narrow window a link replaces the field.
     static let style = """
         :root { color-scheme: light dark; }
         body { margin: 0; font: 14px/1.3 system-ui, sans-serif; background: #fffdf8; color: #2b2a27;
@@ -320,9 +321,9 @@ struct BarFrame {
         .brand { display: inline-flex; align-items: center; gap: 6px; font-weight: 700; color: inherit; text-decoration: none; }
         .when { color: #5d594f; overflow: hidden; text-overflow: ellipsis; }
         .when strong { color: #2b2a27; }
-        .latest { color: #5d594f; margin-left: -10px; flex: none; }
+        .latest { color: #5d594f; margin-left: -14px; flex: none; }
         .off { flex: none; }
-        form { margin: 0 0 0 auto; flex: 0 1 12rem; min-width: 5rem; }
+        form { margin: 0 0 0 auto; flex: 0 999999 12rem; min-width: 5rem; }
         input { font: inherit; height: 30px; width: 100%; box-sizing: border-box; padding: 0 8px; border: 1px solid #8a8474;
           border-radius: 6px; background: #fff; color: inherit; }
         a:focus-visible, input:focus-visible { outline: 2px solid #2f7d5b; outline-offset: -2px; }

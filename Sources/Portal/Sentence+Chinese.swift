@@ -234,7 +234,7 @@ extension Sentence {
         case .errorStoreBusy: "另一个程序正在更改此站点或存储库。请在其完成后重试。"
         case .errorDiskFull: "磁盘已满。"
         case .errorNoPermission: "Larder 无权读取或写入存储库。"
-        case .errorStoreDamaged: "无法读取存储库。要检查它，请停止服务器并运行命令：larder fsck"
+        case .errorStoreDamaged: "无法读取存储库。要检查它，请停止服务器并运行命令：`larder fsck`"
         case .errorStoreUnreachable: "数据库服务器没有响应。"
         case .errorStoreFailed: "磁盘或数据库出现故障。"
         case .errorServerFailed: "服务器或网络出现故障。"

@@ -256,7 +256,7 @@ extension Sentence {
         case .errorDiskFull: "The disk is full."
         case .errorNoPermission: "Larder may not read or write the store."
         case .errorStoreDamaged:
-            "The store cannot be read. To check it, stop the server and run this command: larder fsck"
+            "The store cannot be read. To check it, stop the server and run this command: `larder fsck`"
         case .errorStoreUnreachable: "The database server does not answer."
         case .errorStoreFailed: "The disk or the database failed."
         case .errorServerFailed: "The server or the network failed."

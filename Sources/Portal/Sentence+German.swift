@@ -266,7 +266,7 @@ extension Sentence {
         case .errorDiskFull: "Der Datenträger ist voll."
         case .errorNoPermission: "Larder darf den Speicher nicht lesen oder nicht schreiben."
         case .errorStoreDamaged:
-            "Der Speicher lässt sich nicht lesen. Um ihn zu prüfen, beenden Sie den Server, und starten Sie diesen Befehl: larder fsck"
+            "Der Speicher lässt sich nicht lesen. Um ihn zu prüfen, beenden Sie den Server, und starten Sie diesen Befehl: `larder fsck`"
         case .errorStoreUnreachable: "Der Datenbankserver antwortet nicht."
         case .errorStoreFailed: "Der Datenträger oder die Datenbank hat versagt."
         case .errorServerFailed: "Der Server oder das Netz hat versagt."
