@@ -220,7 +220,9 @@ struct ResponseFinder {
         near href: String, below prefix: String, where isIncluded: (WebURL) -> Bool
     ) throws(StoreError) -> [StoredResponse] {
         var pages: [StoredResponse] = []
-        for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.maxNeighbours) {
+        let neighbours = try reader.neighbours(
+            of: href, below: prefix, count: Self.maxNeighbours, onlyPages: true)
+        for neighbour in neighbours {
             guard let url = WebURL(neighbour), isIncluded(url),
                 let response = try reader.response(for: neighbour), response.status == 200,
                 response.role == 0, response.body != nil, !response.flags.contains(.isPrivate),

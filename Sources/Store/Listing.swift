@@ -391,11 +391,14 @@ extension StoreReader {
 extension StoreReader {
     /// Returns the URLs that have a response with a status below 400, begin with `prefix` and are next to
     /// `href` in the order of URLs: at most `count` before it and `count` after it.
+    ///
+    /// - Parameter onlyPages: whether the responses must be pages. An application has many more files than pages.
     package func neighbours(
-        of href: String, below prefix: String, count: Int
+        of href: String, below prefix: String, count: Int, onlyPages: Bool = false
     ) throws(StoreError) -> [String] {
+        let isPage = onlyPages ? " AND response.role = 0" : ""
         let hasResponse =
-            "EXISTS (SELECT 1 FROM response WHERE response.url = url.id AND response.status < 400)"
+            "EXISTS (SELECT 1 FROM response WHERE response.url = url.id AND response.status < 400\(isPage))"
         var before: [String] = []
         var after: [String] = []
         try eachRow(

@@ -589,6 +589,8 @@ import Testing
             // All stored pages of the folder, or all queries of the path, have the same body.
             ("/app/users/7", "<p>shell"), ("/app/", "<p>shell"), ("/app/a/b?c", "<p>shell"),
             ("/stories?id=3", "<p>stories"),
+            // The application has many more files than pages.
+            ("/files/help", "<p>files"),
             // The page without the query has little text before its scripts run.
             ("/board?dark=1", "<div id=root>"),
             // The server sent the page of the folder with 404, too.
@@ -606,10 +608,14 @@ import Testing
             ("/stories?id=2", "<p>stories"), ("/docs/a", "<p>a"), ("/docs/b", "<p>b"), ("/docs/a/x", "<p>a"),
             ("/single/a", "<p>single"), ("/home/", "<p>home"), ("/home/index.html", "<p>home"),
             ("/home/a", "<p>home"), ("/spa/", "<p>spa"),
+            ("/files/", "<p>files"), ("/files/users", "<p>files"), ("/files/users/1", "<p>files"),
         ]
+        let assets = (10...60).map { number in
+            StockedStore.Entry(href: "https://shell.test/files/\(number).json", text: "\(number)", role: 1)
+        }
         let known = StockedStore.Entry(href: "https://shell.test/spa/known", text: "<p>spa", status: 404)
         let store = try StockedStore(
-            pages.map { StockedStore.Entry(href: "https://shell.test\($0)", text: $1) } + [known])
+            pages.map { StockedStore.Entry(href: "https://shell.test\($0)", text: $1) } + [known] + assets)
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))

@@ -24,6 +24,8 @@ struct StockedStore {
         var fetched: Int64 = 1
         var referrer: String?
         var request = RequestKey.get
+        /// 0 for a page, 1 for a file.
+        var role: UInt8 = 0
     }
 
     let scratch: TemporaryFolder
@@ -71,7 +73,7 @@ struct StockedStore {
         let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
         var response = NewResponse(
-            href: entry.href, referrer: entry.referrer, status: entry.status, role: 0,
+            href: entry.href, referrer: entry.referrer, status: entry.status, role: entry.role,
             fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: entry.fetched,
             body: try entry.text.map {
                 .new(
