@@ -378,15 +378,23 @@ final class MirrorExchange {
                 ? try responder.requiredBundle(for: addresses, view) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
                 let finder = finder(view)
-                if key == .get, request.method == "GET", !fields.isNavigation,
-                    let form = RequestKey(form: fields.requestedForm),
+                let form =
+                    key == .get && request.method == "GET" && !fields.isNavigation
+                    ? RequestKey(form: fields.requestedForm) : nil
+                if let form,
                     let found = try finder.find(
                         addresses, request: form, requestFields: originalFields, rules: nil)
                 {
                     return found
                 }
-                let found = try finder.find(
+                var found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
+                // The shim opens the page if the script wanted the form because a link was followed.
+                if form != nil, let response = found?.response, response.role == 0, response.body != nil,
+                    HTTPFields(block: response.fields.utf8.span).contentType?.isHTML ?? false
+                {
+                    found?.change.insert(.form)
+                }
                 if key == .get, !fields.isNavigation,
                     let answer = try finder.errorAnswer(
                         addresses.compactMap { WebURL($0) }, replacing: found, requestFields: originalFields)
@@ -457,7 +465,9 @@ final class MirrorExchange {
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
             && copy.response.request == key && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback, .device])
+            && copy.change.isDisjoint(with: [
+                .busters, .query, .search, .time, .shell, .callback, .device, .form,
+            ])
         // The memory tier does not distinguish requests for other forms of a page, or by scripts.
         if isKept, copy.response.isTombstone || copy.response.role == 0,
             try view.reader.hasOtherForms(copy.response)

@@ -265,6 +265,50 @@ enum ShimScript {
             return url === request.url ? args : [new Request(url, request), options];
           });
           wrap(XMLHttpRequest.prototype, "open", ([method, url, ...rest]) => [method, led(url), ...rest]);
+
+          // Many scripts show the page of a link themselves, from data or from a part of its HTML. If that is not stored
+          // and the page is, the page is opened, as without the script. `followed` is the link that was clicked last.
+          let followed = null;
+          const bare = (url) => String(url).replace(/#.*/, "");
+          addEventListener("click", (event) => {
+            followed = null;
+            if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+            const link = event.composedPath().find((one) => one instanceof HTMLAnchorElement && one.href);
+            if (!link || link.hasAttribute("download") || (link.target && link.target !== "_self")) return;
+            const url = new URL(led(link.href), document.baseURI);
+            if (url.origin !== location.origin || bare(url) === bare(location)) return;
+            followed = { url, until: performance.now() + 10000 };
+          }, true);
+          const page = self.fetch;
+          const didReceive = (link, address, source) => {
+            const isMiss = /^miss\b/.test(source), isOtherForm = /^hit;.*\bform\b/.test(source);
+            if (link !== followed || performance.now() > link.until || !(isMiss || isOtherForm)) return;
+            const isForLink = new URL(address).pathname === link.url.pathname;
+            const isRouted = bare(location) === bare(link.url);
+            if (!isForLink && !(isMiss && isRouted)) return;
+            followed = null;
+            page(link.url.href, { method: "HEAD", headers: { Accept: "text/html" } }).then((answer) => {
+              if (!answer.ok || !/html/.test(answer.headers.get("Content-Type"))) return;
+              if (bare(location) === bare(link.url)) location.reload(); else location.assign(link.url.href);
+            }, () => {});
+          };
+          if (page)
+            self.fetch = new Proxy(page, {
+              apply: (target, self, args) => {
+                const link = followed, answer = Reflect.apply(target, self, args);
+                if (link) answer.then(({ url, headers }) => url && didReceive(link, url, headers.get("Larder") ?? ""), () => {});
+                return answer;
+              },
+            });
+          wrap(XMLHttpRequest.prototype, "send", (args, request) => {
+            const link = followed;
+            if (link)
+              request.addEventListener("load", () => {
+                if (!request.responseURL.startsWith(location.origin + "/")) return;
+                didReceive(link, request.responseURL, request.getResponseHeader("Larder") ?? "");
+              }, { once: true });
+            return args;
+          });
           for (const name of ["Worker", "SharedWorker"]) wrap(self, name, first);
           wrap(self, "FontFace", ([family, source, ...rest]) =>
             [family, typeof source === "string" ? ledStyle(source) : source, ...rest]);

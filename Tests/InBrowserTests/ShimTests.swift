@@ -118,6 +118,40 @@ struct ShimTests {
         }
     }
 
+    @Test(
+        "A link whose page a script shows is opened as a page if what the script requests is not stored",
+        arguments: [
+            // A part of the page, which only the server can make.
+            (#"fetch("/next", { headers: { "HX-Request": "true" } })"#, "Next"),
+            (#"send("/next", "X-Requested-With", "XMLHttpRequest")"#, "Next"),
+            // Data of the page, after the script has changed the address.
+            (#"history.pushState(null, "", "/next"); fetch(missing)"#, "Next"),
+            // Data for something else.
+            (#"fetch(missing)"#, "T"),
+            // A form of a page that is not stored either.
+            (#"history.pushState(null, "", "/nowhere"); fetch(missing)"#, "T"),
+        ])
+    func routedLinks(click: String, title: String) async throws {
+        let pair = try RewritingTests.Pair()
+        pair.origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
+        let page = """
+            <!DOCTYPE html><title>T</title><a href=/next id=go>next</a>
+            <script>
+            const missing = ["", "data", "next"].join("/")
+            const send = (url, name, value) => new Promise((done) => {
+              const request = new XMLHttpRequest(); request.open("GET", url); request.setRequestHeader(name, value)
+              request.onloadend = done; request.send() })
+            const show = async () => { \(click) }
+            go.onclick = (event) => { event.preventDefault(); show() }
+            </script>
+            """
+        try await pair.visit(page) { (visit: ChromiumVisit) throws -> Void in
+            _ = try visit.evaluate("document.getElementById('go').click()")
+            try visit.settle()
+            #expect(try visit.evaluate("document.title")?.string == title)
+        }
+    }
+
     @Test
     func `WebSocket and EventSource connections are refused, and a script's navigation goes to the mirror`()
         async throws

@@ -34,6 +34,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let callback = Change(rawValue: 256)
         /// With another device in the query (``RequestedDevice``).
         package static let device = Change(rawValue: 512)
+        /// The page itself, in place of another form of it that a script asked for (`HTTPFields.requestedForm`).
+        package static let form = Change(rawValue: 1024)
 
         package var description: String {
             var words: [String] = []
@@ -47,6 +49,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.shell) { words.append("shell") }
             if contains(.callback) { words.append("callback") }
             if contains(.device) { words.append("device") }
+            if contains(.form) { words.append("form") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
