@@ -262,7 +262,8 @@ enum PageActions {
             const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
               + 'button[aria-controls], [role="button"][aria-controls],'
               + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
-            const plain = 'button, [role="button"], input[type="button"]';
+            // An element with the role of a link has no URL: only its script knows what it shows.
+            const plain = 'button, [role="button"], input[type="button"], [role="link"]:not(a[href])';
             // A picture or a short text that shows something when it is pressed; only the cursor tells.
             const isPointed = (e) => /^(pointer|zoom-in)$/.test(getComputedStyle(e).cursor);
             // Some fields load their suggestions when they get the focus. The search field gets it later.

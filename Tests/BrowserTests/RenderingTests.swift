@@ -349,6 +349,8 @@ struct RenderingTests {
             <a href="javascript:fetch('/by-url')">Prices</a>
             <a href="#in" class=zoomIn onclick="fetch('/in-' + (this.n = (this.n || 0) + 1)); return false">+</a>
             <a style="cursor: pointer" onclick="fetch('/without-href')">Details</a>
+            <span role=link tabindex=0 onclick="fetch('/by-role')">About</span>
+            <a href="/page" role=link onclick="fetch('/page')">Page</a>
             <a href="#part" onclick="fetch('/part')">Part</a><a href="/page" onclick="fetch('/page')">Page</a>
             <a href="#" onclick="fetch('/deleted')">Delete</a><a href="#" onclick="fetch('/nameless')">✕</a>
             <a href="javascript:history.back()">Back</a><p id=part><a name=mark>Mark</a>
@@ -357,6 +359,7 @@ struct RenderingTests {
         let asked = targets(outcome, of: origin)
         let expected: Set = [
             "/", "/by-hash", "/by-script", "/by-url", "/in-1", "/in-2", "/without-href",
+            "/by-role",
         ]
         #expect(asked.isSuperset(of: expected))
         #expect(asked.isDisjoint(with: ["/part", "/page", "/deleted", "/nameless"]))
