@@ -22,6 +22,13 @@ struct RequestRecord: Sendable {
     /// Whether a banner that asks for consent was just answered.
     var areOfConsent = false
 
+    /// How often scripts have sent each request, without the parameters that only bypass caches.
+    private var scriptRequestCounts: [Int: Int] = [:]
+    /// The IDs of requests that only ask again for the same. They do not keep the page from being quiet.
+    private var polls: Set<String> = []
+    /// How often a script may send the same request before further ones count as polls.
+    private static let maxEqualRequests = 5
+
     var isQuiet: Bool { pending.isEmpty }
 
     /// Updates the record, and returns whether the event resets the time for which the page has been quiet.
@@ -36,7 +43,7 @@ struct RequestRecord: Sendable {
             requests[place].mirrorSource = event["response"]?["headers"]?["Larder"]?.string
             // An event stream stays open as long as the page does.
             if event["type"]?.string == "EventSource" { pending[key] = nil }
-            return true
+            return !polls.contains(key)
         case "Network.dataReceived":
             return pending[key] != nil
         case "Network.loadingFinished":
@@ -96,8 +103,22 @@ struct RequestRecord: Sendable {
         // Audio and video load at the speed of playback, and pages do not use the responses to pings and
         // reports.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }
+        if ["XHR", "Fetch"].contains(type), isPoll(observed, body: body) {
+            polls.insert(key)
+            return false
+        }
         pending[key] = event.session ?? ""
         return true
+    }
+
+    /// Counts a request of a script. Returns whether it was sent so often that it is one of a poll.
+    private mutating func isPoll(_ request: ObservedRequest, body: String?) -> Bool {
+        let url = WebURL(request.url).map { CacheBusters.known.removing(from: $0) ?? $0 }
+        var hasher = Hasher()
+        for part in [request.method, url?.href ?? request.url, body ?? ""] { hasher.combine(part) }
+        let request = hasher.finalize()
+        scriptRequestCounts[request, default: 0] += 1
+        return scriptRequestCounts[request, default: 0] > Self.maxEqualRequests
     }
 
     private mutating func add(

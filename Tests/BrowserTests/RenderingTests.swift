@@ -366,6 +366,20 @@ struct RenderingTests {
         #expect(outcome.address == origin.url("/"))
     }
 
+    @Test func `a page that asks for the same again and again becomes quiet, and its controls are used`()
+        throws
+    {
+        let origin = try site(
+            """
+            <button onclick="fetch('/by-button')">More rows</button>
+            <script>setInterval(() => fetch('/tick?_=' + Date.now()), 50)</script>
+            """)
+        origin.otherwise { _ in .file("1", type: "text/plain") }
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
+        #expect(outcome.ending == .complete)
+        #expect(targets(outcome, of: origin).contains("/by-button"))
+    }
+
     @Test func `a control is used once per group of pages, and a control of the site's frame once per site`()
         throws
     {
