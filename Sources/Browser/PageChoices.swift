@@ -19,6 +19,8 @@ enum PageChoices {
     private static let maxValues = 10
     /// After so many values without a request, a control gets no more.
     private static let maxIdleValues = 2
+    /// The maximum number of values of a list of places that become links.
+    private static let maxPlaces = 1000
     /// Chromium records no more requests than this.
     private static let maxRecordedRequests = 250
 
@@ -86,10 +88,26 @@ enum PageChoices {
             .map((value) => set(e, 'value', value));
         };
         const result = (count) => ({ count, links: [...links], views: [...views], used: [...used] });
+        // A list whose values are places to go. The URLs of its other values follow from the first one.
+        const addPlaces = (e) => {
+          const value = e.localName === 'select' ? encodeURI(e.value) : '';
+          let count = 0;
+          for (const url of globalThis.larderBlockedURLs) {
+            const place = value ? url.lastIndexOf(value) : -1;
+            if (place < 0) continue;
+            count += 1;
+            const [start, end] = [url.slice(0, place), url.slice(place + value.length)];
+            for (const option of [...e.options].slice(0, \(maxPlaces))) {
+              if (option.value && !option.disabled) links.add(start + encodeURI(option.value) + end);
+            }
+          }
+          return count > 0;
+        };
         const choose = async (state) => {
           await act(state.changes.shift());
           state.done += 1;
           collect(document, 0);
+          if (addPlaces(state.e)) state.changes.splice(0, state.changes.length - 1);
           takeBlocked();
           return result(1);
         };

@@ -24,6 +24,20 @@ struct PageChoicesTests {
         return Set(paths).subtracting(["", "favicon.ico"])
     }
 
+    @Test func `all values of a list of places become links after the first one was chosen`() throws {
+        let origin = try TestOrigin()
+        let options = (1...16).map { "<option value=\($0)>Place \($0)" }.joined()
+        origin.on(
+            "/",
+            .page(
+                "<!DOCTYPE html><title>Site</title><select onchange=\"location = '/place/' + value + '.html'\"><option value=''>Choose\(options)</select>"
+            ))
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
+        let expected = (1...16).map { origin.url("/place/\($0).html") }
+        #expect(Set(outcome.links).isSuperset(of: expected))
+        #expect(outcome.address == origin.url("/"))
+    }
+
     @Test(
         arguments: [
             (
