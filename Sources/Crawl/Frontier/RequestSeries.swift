@@ -305,6 +305,37 @@ struct ListPlaces: Sendable, Equatable {
         }
     }
 
+    /// The fingerprint of a body without the numbers of its own query and the ones before and after them. Beyond the end of
+    /// a list, many servers send pages that differ only in these.
+    static func fingerprint(of body: Span<UInt8>, at url: WebURL) -> UInt64 {
+        var own: Set<Int> = []
+        for part in (url.query ?? "").split(separator: "&") {
+            guard let value = part.split(separator: "=").last.flatMap({ Int($0) }), value > 0, value < .max
+            else { continue }
+            own.formUnion([value - 1, value, value + 1])
+        }
+        var kept: [UInt8] = []
+        kept.reserveCapacity(body.count)
+        var place = 0
+        while place < body.count {
+            guard body[place].isASCIIDigit else {
+                kept.append(body[place])
+                place += 1
+                continue
+            }
+            let start = place
+            var number: Int? = 0
+            while place < body.count, body[place].isASCIIDigit {
+                let digit = Int(body[place] - UInt8(ascii: "0"))
+                number = number.flatMap { $0 > (.max - 9) / 10 ? nil : $0 * 10 + digit }
+                place += 1
+            }
+            if number.map(own.contains) == true { continue }
+            for index in start..<place { kept.append(body[index]) }
+        }
+        return Mixing.mix(kept[...])
+    }
+
     /// - Parameter body: the body of a response; only the values of JSON are read.
     init(_ body: Span<UInt8>, fingerprint: UInt64, isJSON: Bool) {
         self.fingerprint = fingerprint

@@ -327,7 +327,10 @@ final class ScanWorker {
             measured: known, in: folder)
         if job.role == .asset, ListPlaces.areIn(format), bytes.count <= ListPlaces.maxBytes {
             result.listPlaces = ListPlaces(
-                bytes.span, fingerprint: body.fingerprint, isJSON: format == .json)
+                bytes.span,
+                fingerprint: format == .json
+                    ? body.fingerprint : ListPlaces.fingerprint(of: bytes.span, at: job.url),
+                isJSON: format == .json)
         }
         if job.role == .page {
             result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false

@@ -26,6 +26,19 @@ import Web
         series.next(after: UInt32(urls.count - 1), urls[urls.count - 1]).map { String($0.href.dropFirst(18)) }
     }
 
+    @Test func `pages that differ only in their own number and its neighbours have the same fingerprint`()
+        throws
+    {
+        func fingerprint(_ page: Int, _ text: String) throws -> UInt64 {
+            let url = try #require(WebURL("https://forum.test/list?n=5&page=\(page)"))
+            return ListPlaces.fingerprint(of: Array(text.utf8).span, at: url)
+        }
+        let end = try fingerprint(8, "page 8, next 9, back 7")
+        #expect(try fingerprint(9, "page 9, next 10, back 8") == end)
+        #expect(try fingerprint(9, "page 9, next 10, back 8, 17 more") != end)
+        #expect(try fingerprint(9, "page 9, next 10, home 8") != end)
+    }
+
     @Test(
         "A parameter that counts pieces is counted on",
         arguments: [
