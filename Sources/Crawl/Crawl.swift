@@ -447,7 +447,8 @@ extension Crawl {
         }
         let isCORS = frontier.isCORS(number)
         let answer = try storing { () throws(StoreError) -> CacheLookup.Decision? in
-            guard canReuse(url) else { return nil }
+            // Such a page is requested for what the server sends now that there are cookies.
+            guard canReuse(url), rendering?.reloadedPages.contains(number) != true else { return nil }
             return try cacheLookup?.decision(
                 for: url, requiring: required[url], origin: frontier.corsOrigin(of: number),
                 isCORS: isCORS,

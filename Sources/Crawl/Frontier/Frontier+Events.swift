@@ -251,6 +251,10 @@ extension Frontier {
         var isWhole = true
         /// Entries that the page requested and that were not fetched when its time was over.
         var missingEntries: [UInt32] = []
+        /// Whether the page has loaded itself again with cookies that its scripts set, which the crawl has now.
+        var wasReloaded = false
+        /// The number of POST requests that it sent whose responses differ from all before.
+        var newPostCount = 0
     }
 
     /// A response that redirects.

@@ -63,6 +63,17 @@ extension Frontier {
         admit(number, url(number))
     }
 
+    /// Requests a stored page once more, because the crawl has cookies now that the page's scripts set. Returns whether it
+    /// does. With a page limit, the order of pages is fixed, and a page has only one turn.
+    private mutating func requestAgain(_ page: UInt32) -> Bool {
+        guard sharing == nil, !order.isOn, records[Int(page)].state == .done,
+            records[Int(page)].flags.insert(.wasRequestedAgain).inserted
+        else { return false }
+        records[Int(page)].state = .waiting
+        admit(page, url(page))
+        return records[Int(page)].state == .queued
+    }
+
     /// The statuses with which servers refuse requests that lack a header field or a cookie.
     private static let refusalStatuses: Set<Int> = [400, 401, 403, 405, 406, 412, 415, 422]
 
@@ -113,8 +124,11 @@ extension Frontier {
         if let print = rendered.print {
             compareText(of: number, print, newFrom: firstNew, saysNotFound: false)
         }
-        renderScheduler.didRender(
-            number, found, isWhole: rendered.isWhole, missing: rendered.missingEntries)
+        // Only a browser sends such requests: a page of which none was rendered has nothing offline.
+        found.responses = rendered.newPostCount
+        var missing = rendered.missingEntries
+        if rendered.wasReloaded, requestAgain(number) { missing.append(number) }
+        renderScheduler.didRender(number, found, isWhole: rendered.isWhole, missing: missing)
         let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.storeLinks(links)]
         let requests = rendered.requested.filter {
             records[Int($0)].state == .done && records[Int($0)].role == .asset

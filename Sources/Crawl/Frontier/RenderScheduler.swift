@@ -21,8 +21,10 @@ package struct RenderScheduler: Sendable {
         var assets = 0
         /// Pages that it links to and no scan had found.
         var pages = 0
+        /// Responses to its POST requests that differ from all before.
+        var responses = 0
 
-        var isNothing: Bool { assets == 0 && pages == 0 }
+        var isNothing: Bool { assets == 0 && pages == 0 && responses == 0 }
     }
 
     /// The pages that are rendered before all requests have ended: the first page of each pattern that has

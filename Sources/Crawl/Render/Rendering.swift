@@ -36,6 +36,10 @@ struct Rendering {
     var errorAnswers: Set<UInt32> = []
     /// The pages that came with 404 or 410 (`Crawl.isSinglePageApplication`).
     var unknownPaths: Set<UInt32> = []
+    /// The pages that have loaded themselves again with cookies of their scripts.
+    var reloadedPages: Set<UInt32> = []
+    /// The fingerprints of the responses to POST requests.
+    var postBodies: Set<UInt64> = []
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]
     /// The number of untracked requests so far, which numbers them.
@@ -53,6 +57,10 @@ struct Rendering {
         var untrackedCount = 0
         /// The number of WebSockets that it opened.
         var socketCount = 0
+        /// Whether it has loaded itself again with cookies of its scripts, for the first time.
+        var wasReloaded = false
+        /// The number of its POST requests whose responses differ from all before.
+        var newPostCount = 0
     }
 
     /// A request that belongs to no entry.
@@ -155,6 +163,12 @@ extension Crawl {
                 rendering?.openPages[page]?.documentCount += 1
                 guard rendering?.openPages[page]?.documentCount ?? 0 <= Rendering.maxDocumentsPerPage else {
                     return answer(.blocked("the page navigates too often"))
+                }
+                if request.reloadsWithCookies, frontier.number(of: request.url) == page,
+                    rendering?.reloadedPages.insert(page).inserted == true
+                {
+                    rendering?.openPages[page]?.wasReloaded = true
+                    return send(request, of: page, answer)
                 }
             }
             // A URL with a required digest has the same body for all pages.
@@ -299,7 +313,8 @@ extension Crawl {
         case .failure(let failure): for reply in sent.waiting { reply(.failed(failure.description)) }
         case .response(let response):
             let isStored =
-                sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
+                sent.request.method != "OPTIONS" && !sent.request.reloadsWithCookies
+                && (200..<300).contains(response.status)
                 && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(Rendering.maxResponseBodyBytes)
@@ -317,11 +332,23 @@ extension Crawl {
             job.request = sent.request.key
             job.flags = ResponseFlags(result)
             job.sentFields = result.sentFields
-            if sent.request.method == "POST" { report.rendering.recorded += 1 }
+            if sent.request.method == "POST" {
+                report.rendering.recorded += 1
+                notePost(body, of: sent.page)
+            }
             scanning += 1
             scanningByteCount += job.byteCount
             pool.add(job)
         }
+    }
+
+    /// Counts the response to a POST as found by rendering the page. Responses that come again, such as the confirmation of a
+    /// report, and empty ones do not count.
+    private func notePost(_ body: [UInt8], of page: UInt32) {
+        guard !body.isEmpty, rendering?.postBodies.count ?? .max < Rendering.maxStoredPosts,
+            rendering?.postBodies.insert(Mixing.mix(body[...])).inserted == true
+        else { return }
+        rendering?.openPages[page]?.newPostCount += 1
     }
 
     /// Notes that the response to a POST is on its way into the store, unless it was rejected.
@@ -357,7 +384,8 @@ extension Crawl {
             saysNotFound: rendering?.unknownPaths.contains(page) == true
                 && rendered.text.map(NotFoundWords.areAll) ?? false,
             isWhole: rendered.ending == .complete,
-            missingEntries: unanswered)
+            missingEntries: unanswered, wasReloaded: openPage.wasReloaded,
+            newPostCount: openPage.newPostCount)
         try apply(.rendered(page, result))
         // A page that will be rendered once more is reported then.
         if !frontier.renderScheduler.isRetryScheduled(page) {

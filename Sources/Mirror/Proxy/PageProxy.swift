@@ -82,6 +82,8 @@ private final class PageTab: Sendable {
         let number: UInt32
         /// URLs that the tab may navigate to: the page and its redirects.
         var documents: Set<String>
+        /// The URLs in `documents` that the page has requested.
+        var requestedDocuments: Set<String> = []
         var urlsFromSnapshot: Set<String> = []
         /// Names of cookies that responses set; all others were set by scripts.
         var servedCookies: Set<String> = []
@@ -164,6 +166,15 @@ private final class PageTab: Sendable {
         guard !cookies.isEmpty else { return [] }
         let served = page.withLock { $0?.servedCookies ?? [] }
         return cookies.filter { !served.contains($0.name) }
+    }
+
+    /// Notes a request for a document. Returns whether the page has requested this document of its own before.
+    func isReload(_ url: WebURL) -> Bool {
+        let href = url.key.href
+        return page.withLock { page in
+            guard page?.documents.contains(href) == true else { return false }
+            return page?.requestedDocuments.insert(href).inserted == false
+        }
     }
 
     /// The result of a lookup in the snapshot.
@@ -316,9 +327,14 @@ private final class PageResponder: Responder {
         let key = RequestKey(
             method: request.method, body: request.body.span, type: request.fields.contentType)
         var (isForeign, form) = (false, nil as String?)
+        let cookies = tab.scriptCookies(of: request.fields)
+        let isDocument =
+            request.method == "GET" && PageRequest(url: url, fields: request.fields).use == .document
+        let reloadsWithCookies = isDocument && tab.isReload(url) && !cookies.isEmpty
         do throws(StoreError) {
             switch try tab.lookUp(url, key, by: origin) {
             case .answer(let answer): return Reply(answer: answer)
+            case .page where reloadsWithCookies: break
             case .page(let answer):
                 form = request.method == "GET" ? request.fields.requestedForm : nil
                 guard let own = RequestKey(form: form) else { return Reply(answer: answer) }
@@ -342,7 +358,8 @@ private final class PageResponder: Responder {
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
         pageRequest.needsOwnResponse = isForeign || form != nil
         pageRequest.requestedForm = form
-        pageRequest.cookies = tab.scriptCookies(of: request.fields)
+        pageRequest.reloadsWithCookies = reloadsWithCookies
+        pageRequest.cookies = cookies
         tab.sendRequest(number, pageRequest) { [tab, fields = request.fields] answer in
             slot.send(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
         }

@@ -24,6 +24,9 @@ package struct PageRequest: Sendable {
     /// The header fields by which a script asks for another form of a page (`HTTPFields.requestedForm`), if the response
     /// is stored under them; nil for other requests.
     package var requestedForm: String?
+    /// Whether the page loads itself again, with cookies that its scripts set: the server may answer it with content that it
+    /// withheld before.
+    package var reloadsWithCookies = false
     /// Cookies of the request that the page's scripts set, in addition to those in the cookie jar.
     package var cookies: [PageCookie] = []
 

@@ -225,6 +225,53 @@ import Web
         #expect(report.rendering.recorded == 1)
     }
 
+    @Test func `all pages whose POST requests get new responses are rendered`() throws {
+        bench.origin.on("/", .page((1...12).map { "<a href=/p/\($0)>p</a>" }.joined()))
+        bench.origin.on("/data") { .file(String(decoding: $0.body, as: UTF8.self), type: "application/json") }
+        bench.origin.on("/log", .file("{\"ok\":1}", type: "application/json"))
+        for number in 1...12 {
+            bench.origin.on("/p/\(number)", .page(Self.shell))
+            browser.addRequests("/p/\(number)", ["/data"], method: "POST", body: "[\(number)]")
+        }
+        #expect(try crawl().rendering.recorded == 12)
+        // Answers that say nothing about the page do not count.
+        for number in 1...12 {
+            bench.origin.on("/q/\(number)", .page(Self.shell))
+            browser.addRequests("/q/\(number)", ["/log"], method: "POST", body: "[\(number)]")
+        }
+        bench.origin.on("/", .page((1...12).map { "<a href=/q/\($0)>q</a>" }.joined()))
+        #expect(try crawl().rendering.recorded < 12)
+    }
+
+    @Test func `a page that loads itself again with a cookie of its script is requested again`() throws {
+        let stub = Self.shell
+        bench.origin.on("/") { request in
+            let isKnown = request["Cookie"]?.contains("seen=1") == true
+            return .page(isKnown ? "<h1>Content</h1><a href=/next>next</a>" : stub)
+        }
+        bench.origin.on("/next", .page("next"))
+        browser.onRender("/") { [browser] page in
+            var request = PageRequest(
+                url: page.address, fields: HTTPFields([.init(name: "Sec-Fetch-Dest", value: "document")]))
+            request.reloadsWithCookies = true
+            request.cookies = [PageCookie(setBy: "seen=1")]
+            let isAnswered = Monitor(false)
+            browser.channel.withLock { $0 }?.send(request, of: page.number) { _ in
+                isAnswered.change { $0 = true }
+            }
+            _ = isAnswered.wait { $0 ? true : nil }
+            var rendered = RenderedPage(ending: .complete)
+            rendered.cookies = ["127.0.0.1\tFALSE\t/\tFALSE\t0\tseen\t1"]
+            return rendered
+        }
+        let report = try crawl()
+        #expect(try bench.text("/")?.contains("Content") == true)
+        #expect(bench.count("/next") == 1)
+        #expect(bench.origin.requests(to: "/").count == 3)
+        #expect(browser.renderedPaths.prefix(2) == ["/", "/"])
+        #expect(report.pages == 2 && report.isPublished)
+    }
+
     @Test func `a page can send many requests, and a request with too large a body is reported`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.otherwise { _ in .file("[]", type: "application/json") }
