@@ -31,7 +31,7 @@ struct PortalCommandRunner: Sendable {
             return (end, filter(outcome, of: command, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            let repair = error.remedy == .repair ? " (larder fsck --repair)" : ""
+            let repair = error.remedy == .repair ? " (larder fsck)" : ""
             let cause = Self.cause(of: error).map { Phrase($0) }
             let details = Phrase(cause == nil ? .untranslated : .errorDetails, error.description + repair)
             return (.failed, filter([cause, details].compactMap { $0 }, of: command, run))

@@ -44,6 +44,8 @@ extension StoreWriter {
         var trial: RemovalTrial?
         /// Whether content stays because removing it would not be enough.
         var isUnreachable = false
+        /// Whether pages of live snapshots will be removed. Earlier snapshots are worth less, and go first, also those that free nothing alone.
+        var losesLivePages = false
         for stage in Stage.allCases {
             switch stage {
             case .temporaryFiles, .unusedSpace: break
@@ -51,9 +53,9 @@ extension StoreWriter {
                 let stored = try storedByteCount()
                 guard stored > allowed else { return }
                 trial = try tryRemovals(options)
-                guard !options.allowsIncomplete, let trial, trial.remainder(of: stored) > allowed else {
-                    break
-                }
+                guard let trial, trial.remainder(of: stored) > allowed else { break }
+                losesLivePages = options.allowsIncomplete
+                if losesLivePages { break }
                 isUnreachable = true
                 if trial.freesContent {
                     let index = folder.searchIndexByteCount
@@ -67,6 +69,7 @@ extension StoreWriter {
             case .livePages: if !options.allowsIncomplete { continue }
             }
             // The size of rows in PostgreSQL is known exactly, so a single round is enough.
+            let useful = stage == .oldSnapshots ? trial?.usefulEarlySnapshots : trial?.usefulSnapshots
             for round in 1...(backEnd.isMeasuredByFiles ? Self.maxRounds : 1) {
                 let before = try storedByteCount()
                 guard before > allowed else { return }
@@ -76,9 +79,8 @@ extension StoreWriter {
                 let target = round < 3 ? Self.share(of: allowed, used, of: before) : used - (before - allowed)
                 guard
                     try remove(
-                        stage, downTo: target, options,
-                        only: stage == .oldSnapshots ? trial?.usefulEarlySnapshots : trial?.usefulSnapshots,
-                        &result, progress)
+                        stage, downTo: target, options, only: losesLivePages ? nil : useful, &result, progress
+                    )
                 else { break }
                 try returnSpace(downTo: allowed, &result)
                 guard stage.removesContent else { break }

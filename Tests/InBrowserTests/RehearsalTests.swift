@@ -203,7 +203,9 @@ struct RehearsalTests {
             <!DOCTYPE html><title>t</title><p id=words></p><script>
             if (\(isMirror)) { \(then) } else {
               words.textContent = 'Words that the live site shows while it loads';
-              setInterval(() => fetch('/more?' + Math.random()), 50);
+              // Requests for the same URL would count as a poll, which keeps no page loading.
+              let part = 0;
+              setInterval(() => fetch('/more/' + part++), 50);
             }
             </script>
             """)
