@@ -29,7 +29,11 @@ struct RewritingTests {
             let folder = try TemporaryFolder()
             let larder = Larder(at: folder.path)
             var prefetch = PrefetchOptions()
-            if !isRendered { prefetch.plan.render?.mode = .never }
+            if !isRendered {
+                var settings = RenderSettings()
+                settings.mode = .never
+                prefetch.plan.render = settings
+            }
             _ = try await larder.prefetch([origin.url("/")], options: prefetch)
             origin.stop()
             cdn.stop()
