@@ -18,23 +18,14 @@ struct RewritingTests {
         }
 
         /// Prefetches a page as `/`, stops the origins, and opens the mirrored page.
-        ///
-        /// - Parameter isRendered: whether the prefetch may render the page, and store what its scripts request.
         func visit(
             _ page: String, within limit: Duration = .seconds(120), options: ServeOptions = ServeOptions(),
-            isRendered: Bool = true,
             _ use: (ChromiumVisit) throws -> Void
         ) async throws {
             origin.on("/", .page(page))
             let folder = try TemporaryFolder()
             let larder = Larder(at: folder.path)
-            var prefetch = PrefetchOptions()
-            if !isRendered {
-                var settings = RenderSettings()
-                settings.mode = .never
-                prefetch.plan.render = settings
-            }
-            _ = try await larder.prefetch([origin.url("/")], options: prefetch)
+            _ = try await larder.prefetch([origin.url("/")])
             origin.stop()
             cdn.stop()
             let service = try larder.serve(port: 0, options: options)
