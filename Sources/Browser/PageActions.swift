@@ -304,7 +304,21 @@ enum PageActions {
               const shown = [...after].filter((one) => !before.has(one)).length;
               if (hidden > shown) await act(() => press(e));
             };
-            for (const e of [...elementsWithFrames(document)]) {
+            // A control may draw the page anew: equal elements take the place of all others. Of the elements with the signature
+            // of controls that were used and replaced, as many count as used. A replaced button that shows more of the same
+            // passes on how often it was pressed.
+            const usedControls = globalThis.larderUsedControls ??= [];
+            const replaced = globalThis.larderReplaced ??= new Map(), passedOn = globalThis.larderPassedOn ??= new Map();
+            const noteReplaced = () => {
+              const all = usedControls.splice(0), gone = all.filter((one) => !one.e.isConnected);
+              usedControls.push(...all.filter((one) => one.e.isConnected));
+              for (const { text } of gone) replaced.set(text, (replaced.get(text) || 0) + 1);
+              return gone.length > 0;
+            };
+            noteReplaced();
+            let left = new Map(replaced);
+            const all = [...elementsWithFrames(document)];
+            for (const e of all) {
               if (count >= 40 || performance.now() - start > 1500) break;
               if (handled.has(e) || !e.isConnected) continue;
               if (e.localName === 'details') {
@@ -352,13 +366,19 @@ enum PageActions {
                   if (buttons >= \(maxButtonsPerRound)) continue;
                   buttons += 1;
                 }
-                const { times = 0, requests = 0 } = presses.get(e) || {};
+                const text = signature(e), isMore = more.test(`${name(e)} ${marks(e)}`);
+                if (left.get(text)) { left.set(text, left.get(text) - 1); handled.add(e); continue; }
+                const { times = 0, requests = 0 } = presses.get(e) || isMore && passedOn.get(text) || {};
                 // A map has tiles without end.
                 const isFruitful = times > 0 && requestCount() > requests && !/zoom/i.test(`${name(e)} ${marks(e)}`);
                 if (times >= (isFruitful ? \(maxFruitfulPresses) : \(maxMorePresses))) { handled.add(e); continue; }
                 presses.set(e, { times: times + 1, requests: requestCount() });
-                if (!more.test(`${name(e)} ${marks(e)}`)) handled.add(e); else if (isFruitful) hasMore = true;
+                if (!isMore) { handled.add(e); usedControls.push({ e, text }); } else if (isFruitful) hasMore = true;
                 await use(e);
+                if (isMore && !e.isConnected) passedOn.set(text, presses.get(e));
+                if (!noteReplaced()) continue;
+                left = new Map(replaced);
+                all.push(...elementsWithFrames(document));
               }
             }
             const before = location.href;

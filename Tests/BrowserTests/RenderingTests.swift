@@ -340,6 +340,31 @@ struct RenderingTests {
         #expect(targets(search, of: origin).contains("/fragment-Hydrangea"))
     }
 
+    @Test("Each control is used once, also if the page draws all of them anew after each use")
+    func redrawnControls() throws {
+        let origin = try site(
+            """
+            <title>Valley</title><nav id=bar></nav><p id=view></p><script>
+            const draw = () => {
+              view.textContent = location.pathname;
+              bar.replaceChildren(...['Details', 'Details', 'Map', 'Weather'].map((text, place) => {
+                const button = document.createElement('button');
+                button.textContent = text;
+                button.onclick = () => { history.pushState({}, '', '/view-' + place); fetch('/data-' + place); draw() };
+                return button;
+              }));
+            };
+            addEventListener('popstate', draw);
+            draw();
+            </script>
+            """)
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
+        let asked = targets(outcome, of: origin)
+        #expect(asked.isSuperset(of: (0..<4).map { "/data-\($0)" }), "\(asked)")
+        #expect(outcome.requests.filter(\.isAfterAction).count == 4)
+        #expect(Set(outcome.links).isSuperset(of: (0..<4).map { origin.url("/view-\($0)") }))
+    }
+
     @Test("Links that scripts make buttons are used, and links to pages and to parts of the page are not")
     func linkButtons() throws {
         let origin = try site(
