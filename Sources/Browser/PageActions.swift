@@ -262,7 +262,7 @@ enum PageActions {
             const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
               + 'button[aria-controls], [role="button"][aria-controls],'
               + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
-            // An element with the role of a link has no URL: only its script knows what it shows.
+            // Elements with the role of a link have no URL, so they are pressed to find the page that their scripts show.
             const plain = 'button, [role="button"], input[type="button"], [role="link"]:not(a[href])';
             // A picture or a short text that shows something when it is pressed; only the cursor tells.
             const isPointed = (e) => /^(pointer|zoom-in)$/.test(getComputedStyle(e).cursor);
@@ -304,9 +304,9 @@ enum PageActions {
               const shown = [...after].filter((one) => !before.has(one)).length;
               if (hidden > shown) await act(() => press(e));
             };
-            // A control may draw the page anew: equal elements take the place of all others. Of the elements with the signature
-            // of controls that were used and replaced, as many count as used. A replaced button that shows more of the same
-            // passes on how often it was pressed.
+            // After a press, a page may replace all controls by new elements that look the same. Elements are then told apart by
+            // their signatures: if two controls with a signature were used and replaced, the first two new elements with this
+            // signature are skipped. A new "load more" button keeps the number of presses of the one that it replaced.
             const usedControls = globalThis.larderUsedControls ??= [];
             const replaced = globalThis.larderReplaced ??= new Map(), passedOn = globalThis.larderPassedOn ??= new Map();
             const noteReplaced = () => {

@@ -111,7 +111,7 @@ struct RequestRecord: Sendable {
         return true
     }
 
-    /// Counts a request of a script. Returns whether it was sent so often that it is one of a poll.
+    /// Counts a request of a script. Returns whether it was sent so often that the page seems to poll.
     private mutating func isPoll(_ request: ObservedRequest, body: String?) -> Bool {
         let url = WebURL(request.url).map { CacheBusters.known.removing(from: $0) ?? $0 }
         var hasher = Hasher()

@@ -54,7 +54,7 @@ public struct StatusReport: Sendable, Equatable {
         public let byteCount: Int64
         /// The numbers of missing URLs; nil if they are not known.
         public let missing: MissingURLCounts?
-        /// Whether the site is complete, and what was left out; nil if that is not known.
+        /// The completeness of the site. It is nil if no run has recorded the missing URLs.
         public let completeness: SiteCompleteness?
     }
 
@@ -294,7 +294,7 @@ package struct SiteReport: Sendable {
     package let needs: SiteNeeds?
     /// The numbers of missing URLs; nil if they are not known.
     package let missing: MissingURLCounts?
-    /// Whether the site is complete, and what was left out; nil if that is not known.
+    /// The completeness of the site. It is nil if no run has recorded the missing URLs.
     package let completeness: SiteCompleteness?
 
     /// - Parameters:

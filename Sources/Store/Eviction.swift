@@ -44,7 +44,8 @@ extension StoreWriter {
         var trial: RemovalTrial?
         /// Whether content stays because removing it would not be enough.
         var isUnreachable = false
-        /// Whether pages of live snapshots will be removed. Earlier snapshots are worth less, and go first, also those that free nothing alone.
+        /// Whether pages of live snapshots will be removed. All earlier snapshots are removed before them, even those whose
+        /// removal alone frees nothing.
         var losesLivePages = false
         for stage in Stage.allCases {
             switch stage {

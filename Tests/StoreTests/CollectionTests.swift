@@ -203,7 +203,7 @@ import Testing
         try store.snapshot([page("/a", edition: 2)])
         try store.snapshot([page("/b")])
         try store.snapshot([page("/c")])
-        // The second snapshot shows the page as it is now. Only the first one shows what is freed.
+        // The second snapshot has the same page as the live one. Only the first one has a body of its own.
         let result = try StoreWriter(store.folder).collect(
             CollectionOptions(limit: 1000, enforcesLimit: true))
         #expect(result.droppedSnapshots == 1 && result.removedBodies == 1)

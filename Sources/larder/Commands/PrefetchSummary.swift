@@ -109,7 +109,7 @@ enum PrefetchSummary {
         }
         if !report.isUnchanged { lines += skippedLines(report) }
         let hasFailures = !missing.failed.isEmpty || !missing.kept.isEmpty
-        lines += nextStepLines(report, hasFailures: hasFailures, isFirst: changes == nil, arguments)
+        lines += nextStepLines(report, hasFailures: hasFailures, isUpdate: changes != nil, arguments)
         return lines.joined(separator: "\n")
     }
 
@@ -278,7 +278,7 @@ enum PrefetchSummary {
 
     /// The commands to run next.
     private static func nextStepLines(
-        _ report: PrefetchReport, hasFailures: Bool, isFirst: Bool, _ arguments: Arguments
+        _ report: PrefetchReport, hasFailures: Bool, isUpdate: Bool, _ arguments: Arguments
     ) -> [String] {
         var lines: [String] = []
         if report.isInterrupted {
@@ -305,7 +305,7 @@ enum PrefetchSummary {
                 lines.append("Not rehearsed: interrupted; to open the pages offline: \(check)")
             }
             lines += indexingLines(report, arguments)
-            if !report.isUnchanged, isFirst {
+            if !report.isUnchanged, !isUpdate {
                 lines.append("To read it: \(arguments.command("open", [report.site]))")
             }
         }
